@@ -1,0 +1,45 @@
+# Every target sets up what it needs in .venv; a machine with Python 3.10 or newer, git and make is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PELLUCID_DATA ?= $(wildcard ../shared/data)
+
+.PHONY: demo test lint format bench reproduce docs clean
+
+demo: $(VENV)/.core
+	$(BIN)/pellucid demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.dev
+	$(BIN)/python -m reproductions
+
+docs: $(VENV)/.dev
+	$(BIN)/python docs/check.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@ $(VENV)/.core

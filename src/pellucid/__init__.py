@@ -1,0 +1,31 @@
+"""Pellucid: vectors nobody can read, taken apart into parts that people can read."""
+
+import importlib
+
+__version__ = "0.1.0.dev0"
+
+# public name -> module that defines it (None: the name is the module itself); nothing is imported before it is used
+_PUBLIC: dict[str, str | None] = {
+    "datasets": None,
+    "load": "persistence",
+    "save": "persistence",
+    "set_threads": "solvers",
+    "solvers": None,
+    "vectors": None,
+}
+
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'pellucid' has no attribute {name!r}")
+    home = _PUBLIC[name]
+    module = importlib.import_module(f"pellucid.{home or name}")
+    value = module if home is None else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

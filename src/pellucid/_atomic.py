@@ -1,0 +1,40 @@
+"""Files that appear whole or not at all."""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary path beside `path`; when the block ends well, the file written there takes its place.
+
+    When the block raises (Ctrl-C included), `path` keeps its old content and the temporary file is removed.
+    The temporary name ends as `path` does, so writers that look at the suffix behave, and starts with a dot,
+    so readers of the folder pass over it. An existing file keeps its permissions; a new one gets the umask's.
+    """
+    target = Path(os.path.realpath(path))  # a symbolic link stays a link: the file behind it is replaced
+    temporary = target.with_name(f".pellucid-{os.getpid()}-{secrets.token_hex(8)}{target.suffix}")
+    try:
+        yield temporary
+        _flush(temporary)
+        if target.exists():
+            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode) & 0o777)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # the rename itself must reach the disk; other systems cannot open a folder
+        _flush(target.parent)
+
+
+def _flush(path: Path) -> None:
+    # Windows flushes only what is open for writing, POSIX folders open only for reading
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

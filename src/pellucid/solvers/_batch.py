@@ -1,0 +1,99 @@
+"""Many small quadratics with one Gram matrix: products by BLAS in blocks of rows, then the kernel on every row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pellucid.solvers._checks import FloatMatrix, attainable, check_finite, warn_unconverged
+from pellucid.solvers._kernel import solve_rows
+from pellucid.solvers._threads import run_rows
+
+# entries of C that one thread holds at a time
+BLOCK_ENTRIES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Codes with their certificate.
+
+    codes : (n, m)
+    kkt : (n,), how far the worst coefficient of a row is from its own optimum, as a share of the row's largest
+        correlation with an atom: zero exactly at a minimiser, and the same if X or an atom is rescaled
+    converged : whether every row's residual is within the tolerance
+    """
+
+    codes: FloatMatrix
+    kkt: NDArray[np.float64]
+    converged: bool
+
+
+class Problem:
+    """min ½aᵀ(G+ρI)a − cᵀa + α‖a‖₁ within bounds, for every row c; G is scaled to unit diagonal for the kernel."""
+
+    def __init__(
+        self,
+        G: NDArray[np.float64],
+        ridge: float,
+        alpha: float,
+        lower: float | NDArray[np.float64],
+        upper: float | NDArray[np.float64],
+        tol: float,
+        max_iter: int,
+    ) -> None:
+        m = G.shape[0]
+        if not np.isfinite(G).all():
+            raise ValueError("atoms are so long that their products overflow; rescale them.")
+        self.lengths = np.sqrt(G.diagonal() + ridge)
+        self.scaled = G / self.lengths / self.lengths[:, None]
+        np.fill_diagonal(self.scaled, 1.0)
+        self.alpha, self.tol, self.max_iter = alpha, tol, max_iter
+        self.lower = np.full(m, lower, dtype=np.float64)
+        self.upper = np.full(m, upper, dtype=np.float64)
+
+    def solve(self, C: FloatMatrix, mask: NDArray[np.bool_], codes: FloatMatrix, kkt: NDArray[np.float64]) -> None:
+        """Overwrite ``codes`` (the starting point) by the answer and ``kkt`` by its residual, row by row."""
+        solve_rows(
+            C, self.scaled, self.lengths, mask, self.alpha, self.lower, self.upper, codes, kkt, self.tol, self.max_iter
+        )
+
+
+def run_blocks(part: Callable[[slice], None], n: int, m: int) -> None:
+    """Call ``part`` on slices that cover n rows, in parallel, with at most ``BLOCK_ENTRIES`` codes in each."""
+    run_rows(lambda start, stop: part(slice(start, stop)), n, max_rows=max(64, BLOCK_ENTRIES // m))
+
+
+def correlations(X: NDArray[Any], atoms: FloatMatrix, rows: slice) -> tuple[FloatMatrix, FloatMatrix]:
+    """The block of X and C = X·atomsᵀ in the atoms' precision; a value that is not finite is named."""
+    block = np.ascontiguousarray(X[rows], dtype=atoms.dtype)
+    C = block @ atoms.T
+    if not np.isfinite(C).all():
+        check_finite(X[rows], "X", rows.start)
+        raise ValueError(f"X is so large that its products with atoms overflow {atoms.dtype}; rescale it.")
+    return block, C
+
+
+def starting_codes(init: ArrayLike | None, shape: tuple[int, int], dtype: Any) -> FloatMatrix:
+    if init is None:
+        return np.zeros(shape, dtype=dtype)
+    codes = np.array(init, dtype=dtype, order="C")
+    if codes.shape != shape:
+        raise ValueError(f"init must have one row per item and one column per atom, {shape}, but has {codes.shape}.")
+    check_finite(codes, "init")
+    return codes
+
+
+def mask_block(mask: NDArray[np.bool_], rows: slice) -> NDArray[np.bool_]:
+    return mask if len(mask) == 1 else mask[rows]
+
+
+def certified(name: str, codes: FloatMatrix, kkt: NDArray[np.float64], tol: float) -> Codes:
+    limit = attainable(tol, codes.dtype)
+    late = int(np.count_nonzero(~(kkt <= limit)))
+    if late:
+        warn_unconverged(name, "KKT residual", float(np.max(kkt)), limit, late, len(kkt))
+    return Codes(codes, kkt, late == 0)

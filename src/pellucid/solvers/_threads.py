@@ -1,0 +1,99 @@
+"""One setting for every thread this library starts: the pool that runs the kernels, and BLAS.
+
+Kernels are compiled with ``nogil`` and run over chunks of rows on one shared pool of Python threads, together with
+the products they need. While the pool is at work BLAS is held to one thread a call, so that cores are never claimed
+twice, however many Python threads call the solvers at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+_threads: int | None = None
+_pool: ThreadPoolExecutor | None = None
+_blas: Any = None
+
+# rows are cut into this many chunks: enough to balance the load, few enough to cost nothing
+CHUNKS = 32
+
+
+def available_cores() -> int:
+    """Cores this process may use: affinity, container quota and the limits of an enclosing worker pool."""
+    import joblib
+
+    cores = int(joblib.cpu_count())
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
+
+
+def get_threads() -> int:
+    """Number of threads that kernels and BLAS may use."""
+    return available_cores() if _threads is None else _threads
+
+
+def set_threads(n: int | None = None) -> None:
+    """Let kernels and BLAS use ``n`` threads; ``None`` goes back to all available cores."""
+    global _threads, _blas
+    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+        raise ValueError(f"The number of threads must be a positive whole number or None, got {n!r}.")
+    _threads, _blas = n, None  # look again: another BLAS may have been loaded since
+    _controller().limit(limits=get_threads(), user_api="blas")
+    _drop_pool()
+
+
+def _controller() -> Any:
+    """Handle on every BLAS this library calls; looking them up takes milliseconds, so once."""
+    global _blas
+    if _blas is None:
+        import numpy  # noqa: F401  only a BLAS that is already loaded can be found
+        import scipy.linalg  # noqa: F401
+        import threadpoolctl
+
+        _blas = threadpoolctl.ThreadpoolController()
+    return _blas
+
+
+def _drop_pool() -> None:
+    global _pool
+    if _pool is not None:
+        _pool.shutdown(wait=False)
+        _pool = None
+
+
+def _forget_pool() -> None:
+    # the threads of a pool do not survive a fork: waiting for them would hang
+    global _pool
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def run_rows(part: Callable[[int, int], None], n_rows: int, *, min_rows: int = 64, max_rows: int = 1 << 30) -> None:
+    """Call ``part(start, stop)`` over chunks that cover ``range(n_rows)``, on as many threads as are set.
+
+    The chunks depend on the arguments alone, so the number of threads never changes a bit of the result. ``part`` may
+    call BLAS: while several chunks run, BLAS itself is held to one thread.
+    """
+    global _pool
+    size = min(max(min_rows, -(-n_rows // CHUNKS)), max_rows)
+    starts = range(0, n_rows, size)
+    if get_threads() == 1 or len(starts) == 1:
+        for start in starts:
+            part(start, min(start + size, n_rows))
+        return
+    if _pool is None:
+        _pool = ThreadPoolExecutor(get_threads(), thread_name_prefix="pellucid")
+    with _controller().limit(limits=1, user_api="blas"):
+        futures = [_pool.submit(part, start, min(start + size, n_rows)) for start in starts]
+        try:
+            for future in futures:
+                future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+            wait(futures)

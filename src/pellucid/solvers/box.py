@@ -1,0 +1,126 @@
+"""A convex quadratic programme with box constraints (paper 2, Eq. 4 and A.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgError, cholesky
+
+from pellucid.solvers._batch import Problem
+from pellucid.solvers._checks import as_mask, as_matrix, attainable, check_finite, check_iteration, warn_unconverged
+
+
+@dataclass(frozen=True)
+class BoxSolution:
+    """The minimiser with its certificate.
+
+    x : (m,), exactly equal to a bound where the bound is active
+    objective : ½xᵀHx + qᵀx
+    kkt : how far the worst coordinate is from its own optimum, as a share of the largest gradient term
+    converged : whether ``kkt`` is within the tolerance
+    """
+
+    x: NDArray[np.float64]
+    objective: float
+    kkt: float
+    converged: bool
+
+
+def box_qp(
+    H: ArrayLike,
+    q: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    init: ArrayLike | None = None,
+    *,
+    tol: float = 1e-10,
+    max_iter: int = 100_000,
+) -> BoxSolution:
+    """Minimise ½xᵀHx + qᵀx subject to lower ≤ x ≤ upper.
+
+    Parameters
+    ----------
+    H : (m, m) positive semidefinite array
+    q : (m,) array
+    lower, upper : (m,) arrays or numbers; infinite where there is no bound
+    init : (m,) array, where to start (moved into the box); the point of the box nearest to zero if None
+    """
+    hessian = as_matrix(H, "H").astype(np.float64)
+    m = len(hessian)
+    if hessian.shape != (m, m):
+        raise ValueError(f"H must be square, but its shape is {hessian.shape}.")
+    check_finite(hessian, "H")
+    if np.abs(hessian - hessian.T).max() > 1e-8 * max(np.abs(hessian).max(), np.finfo(np.float64).tiny):
+        raise ValueError("H must be symmetric; (H + H.T) / 2 has the same objective.")
+    check_iteration(tol, max_iter)
+    linear, low, high = (_as_vector(v, n, m) for v, n in ((q, "q"), (lower, "lower"), (upper, "upper")))
+    check_finite(linear, "q")
+    if (low > high).any():
+        j = int(np.argmax(low > high))
+        raise ValueError(f"lower exceeds upper at position {j}: {low[j]:g} > {high[j]:g}.")
+    if (low == np.inf).any() or (high == -np.inf).any():
+        raise ValueError("lower must be below infinity and upper above minus infinity.")
+    _check_convex(hessian)
+
+    start = np.zeros(m) if init is None else _as_vector(init, "init", m)
+    check_finite(start, "init")
+    x = np.clip(start, low, high)
+    flat = hessian.diagonal() <= np.finfo(np.float64).eps * hessian.diagonal().max()
+    x[flat] = _linear_minimum(linear[flat], low[flat], high[flat], x[flat])
+    curved = np.flatnonzero(~flat)
+    kkt = 0.0
+    if curved.size:
+        x[curved], kkt = _solve_curved(
+            hessian[np.ix_(curved, curved)], linear[curved], low[curved], high[curved], x[curved], tol, max_iter
+        )
+    if not np.isfinite(kkt):
+        raise ValueError("The objective is unbounded below: H is singular along a direction without bounds.")
+    limit = attainable(tol, np.float64)
+    if kkt > limit:
+        warn_unconverged("box_qp", "KKT residual", kkt, limit, 1, 1)
+    return BoxSolution(x, float(0.5 * x @ hessian @ x + linear @ x), float(kkt), bool(kkt <= limit))
+
+
+def _solve_curved(
+    H: NDArray[np.float64],
+    q: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    x: NDArray[np.float64],
+    tol: float,
+    max_iter: int,
+) -> tuple[NDArray[np.float64], float]:
+    problem = Problem(H, 0.0, 0.0, lower, upper, tol, max_iter)
+    codes, kkt = x[None].copy(), np.empty(1)
+    problem.solve(-q[None], as_mask(None, H.shape), codes, kkt)
+    return codes[0], float(kkt[0])
+
+
+def _linear_minimum(
+    q: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64], x: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Coordinates without curvature: H is zero in their rows, so each goes to the bound its slope points at."""
+    target = np.where(q > 0, lower, np.where(q < 0, upper, x))
+    if not np.isfinite(target).all():
+        raise ValueError("The objective is unbounded below: a coordinate has a slope, no curvature and no bound.")
+    return target
+
+
+def _as_vector(values: ArrayLike, name: str, m: int) -> NDArray[np.float64]:
+    vector = np.full(m, values, dtype=np.float64) if np.ndim(values) == 0 else np.array(values, dtype=np.float64)
+    if vector.shape != (m,):
+        raise ValueError(f"{name} must hold {m} numbers, one per row of H, but has shape {vector.shape}.")
+    if np.isnan(vector).any():
+        raise ValueError(f"{name} has nan at position {int(np.argmax(np.isnan(vector)))}.")
+    return vector
+
+
+def _check_convex(H: NDArray[np.float64]) -> None:
+    """A Cholesky factorisation with the diagonal lifted by round-off succeeds exactly for semidefinite matrices."""
+    lift = 1e-10 * max(float(np.abs(H).max()), np.finfo(np.float64).tiny)
+    try:
+        cholesky(H + lift * np.eye(len(H)), lower=True, check_finite=False)
+    except LinAlgError:
+        raise ValueError("H is not positive semidefinite, so the programme is not convex.") from None

@@ -1,0 +1,174 @@
+"""Sparse codes for many rows that share their atoms, with the duality gap of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pellucid.solvers._batch import Problem, correlations, mask_block, run_blocks, starting_codes
+from pellucid.solvers._checks import (
+    FloatMatrix,
+    as_atoms,
+    as_gram,
+    as_mask,
+    as_matrix,
+    as_nonnegative,
+    attainable,
+    check_finite,
+    check_iteration,
+    check_width,
+    for_kernel,
+    warn_unconverged,
+    working_dtype,
+)
+
+
+@dataclass(frozen=True)
+class SparseCodes:
+    """Codes with their certificate.
+
+    codes : (n, m)
+    duality_gap : (n,), no code of that row has an objective lower by more than this
+    converged : whether every gap is at most ``tol`` times ½‖x‖²
+    """
+
+    codes: FloatMatrix
+    duality_gap: NDArray[np.float64]
+    converged: bool
+
+
+def lasso(
+    X: ArrayLike,
+    atoms: ArrayLike,
+    alpha: float,
+    *,
+    positive: bool = False,
+    ridge: float = 0.0,
+    init: ArrayLike | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 10_000,
+) -> SparseCodes:
+    """For every row x of X minimise ½‖x − aB‖² + α‖a‖₁ + ½ρ‖a‖², where B are the atoms.
+
+    Note the halves: a paper that writes ‖x − aB‖² + λ‖a‖₁ means α = λ/2.
+
+    Parameters
+    ----------
+    X : (n, d) array, may be memory-mapped; float32 and float16 are solved for in float32
+    atoms : (m, d) array, collinear atoms and m > d allowed
+    alpha : weight of the ℓ1 term, positive
+    positive : allow only a ≥ 0
+    ridge : ρ
+    init : (n, m) array, where to start; zero if None
+    tol : largest duality gap accepted, as a share of ½‖x‖²
+    max_iter : sweeps and active-set steps a row may take
+    """
+    data = as_matrix(X, "X")
+    B = as_atoms(atoms, working_dtype(data, np.asanyarray(atoms)))
+    check_width(data, B.shape[1], "X", "atoms")
+    wide = B.astype(np.float64, copy=False)
+    solver = _Lasso(wide @ wide.T, alpha, positive, ridge, tol, max_iter)
+    codes = starting_codes(init, (len(data), len(B)), B.dtype)
+    gap, norms = np.empty(len(data)), np.empty(len(data))
+
+    def solve_block(rows: slice) -> None:
+        block, C = correlations(data, B, rows)
+        norms[rows] = np.einsum("ij,ij->i", block, block, dtype=np.float64)
+        gap[rows] = solver.solve(C, norms[rows], codes[rows])
+
+    run_blocks(solve_block, *codes.shape)
+    return _certified("lasso", codes, gap, norms, tol)
+
+
+def lasso_gram(
+    C: ArrayLike,
+    G: ArrayLike,
+    alpha: float,
+    *,
+    squared_norms: ArrayLike | None = None,
+    positive: bool = False,
+    ridge: float = 0.0,
+    init: ArrayLike | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 10_000,
+) -> SparseCodes:
+    """As :func:`lasso` where only C = XBᵀ (n, m), G = BBᵀ (m, m) and, if known, the squared norms of the rows of X
+    are at hand. Without them the rows are taken to be the shortest ones that have these correlations."""
+    gram = as_gram(G)
+    right = as_matrix(C, "C")
+    check_width(right, len(gram), "C", "G")
+    check_finite(right, "C")
+    right = for_kernel(right, working_dtype(right))
+    solver = _Lasso(gram, alpha, positive, ridge, tol, max_iter)
+    codes = starting_codes(init, right.shape, right.dtype)
+    if squared_norms is None:
+        norms = _shortest_squared_norms(right, gram)
+    else:
+        norms = np.asarray(squared_norms, dtype=np.float64)
+        if norms.shape != (len(right),):
+            raise ValueError(f"squared_norms must hold one number per row, {len(right)}, but has shape {norms.shape}.")
+    gap = np.empty(len(right))
+
+    def solve_block(rows: slice) -> None:
+        gap[rows] = solver.solve(right[rows], norms[rows], codes[rows])
+
+    run_blocks(solve_block, *codes.shape)
+    return _certified("lasso_gram", codes, gap, norms, tol)
+
+
+class _Lasso:
+    """The problem of one Gram matrix: solves rows in place and bounds how far they are from the optimum."""
+
+    def __init__(
+        self, G: NDArray[np.float64], alpha: float, positive: bool, ridge: float, tol: float, max_iter: int
+    ) -> None:
+        self.alpha, self.positive = as_nonnegative(alpha, "alpha"), positive
+        if self.alpha == 0.0:
+            raise ValueError("alpha must be positive; for alpha = 0 use nnls, or numpy.linalg.lstsq without the sign.")
+        check_iteration(tol, max_iter)
+        rho = as_nonnegative(ridge, "ridge")
+        self.problem = Problem(G, rho, self.alpha, 0.0 if positive else -np.inf, np.inf, tol, max_iter)
+        self.G = G + rho * np.eye(len(G))
+        self.mask = as_mask(None, G.shape)
+
+    def solve(self, C: FloatMatrix, norms: NDArray[np.float64], codes: FloatMatrix) -> NDArray[np.float64]:
+        self.problem.solve(C, mask_block(self.mask, slice(None)), codes, np.empty(len(codes)))
+        return duality_gap(codes, C, self.G, norms, self.alpha, self.positive)
+
+
+def duality_gap(
+    codes: NDArray[Any], C: NDArray[Any], G: NDArray[np.float64], norms: NDArray[Any], alpha: float, positive: bool
+) -> NDArray[np.float64]:
+    """Gap between each row's objective and the dual value of its rescaled residual (G includes the ridge).
+
+    With r = x − aB and w = Br, the dual point is s·r with the largest s ≤ 1 that keeps |s·w| ≤ α, and the gap is
+    ½(1 − s)²‖r‖² + α‖a‖₁ − s·aᵀw.
+    """
+    a, c = codes.astype(np.float64, copy=False), C.astype(np.float64, copy=False)
+    w = c - a @ G
+    residual = np.maximum(norms - np.einsum("ij,ij->i", a, c + w), 0.0)  # ‖x‖² − 2aᵀc + aᵀGa
+    steepest = np.maximum((w if positive else np.abs(w)).max(axis=1), 0.0)
+    s = alpha / np.maximum(steepest, alpha)
+    gap = 0.5 * (1.0 - s) ** 2 * residual + alpha * np.abs(a).sum(axis=1) - s * np.einsum("ij,ij->i", a, w)
+    return np.asarray(np.maximum(gap, 0.0))
+
+
+def _shortest_squared_norms(C: NDArray[Any], G: NDArray[np.float64]) -> NDArray[np.float64]:
+    """cᵀG⁺c: the squared norm of the shortest x whose correlations with the atoms are c."""
+    values, vectors = np.linalg.eigh(G)
+    kept = values > len(G) * np.finfo(np.float64).eps * values[-1]
+    return np.asarray(((C @ vectors[:, kept]) ** 2 / values[kept]).sum(axis=1), dtype=np.float64)
+
+
+def _certified(
+    name: str, codes: FloatMatrix, gap: NDArray[np.float64], norms: NDArray[np.float64], tol: float
+) -> SparseCodes:
+    limit = attainable(tol, codes.dtype)
+    relative = gap / np.maximum(0.5 * norms, np.finfo(np.float64).tiny)
+    late = int(np.count_nonzero(~(relative <= limit)))
+    if late:
+        warn_unconverged(name, "duality gap (as a share of ½‖x‖²)", float(relative.max()), limit, late, len(gap))
+    return SparseCodes(codes, gap, late == 0)

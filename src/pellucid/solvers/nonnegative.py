@@ -1,0 +1,94 @@
+"""Non-negative least squares for many rows that share their atoms (paper 1, Eq. 2, 3 and 5; paper 2, Eq. 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pellucid.solvers._batch import Codes, Problem, certified, correlations, mask_block, run_blocks, starting_codes
+from pellucid.solvers._checks import (
+    as_atoms,
+    as_gram,
+    as_mask,
+    as_matrix,
+    as_nonnegative,
+    check_finite,
+    check_iteration,
+    check_width,
+    for_kernel,
+    working_dtype,
+)
+
+
+def nnls(
+    X: ArrayLike,
+    atoms: ArrayLike,
+    mask: ArrayLike | None = None,
+    *,
+    ridge: float = 0.0,
+    init: ArrayLike | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 10_000,
+) -> Codes:
+    """For every row x of X minimise ½‖x − aB‖² + ½ρ‖a‖² over a ≥ 0, where B are the atoms.
+
+    Parameters
+    ----------
+    X : (n, d) array, may be memory-mapped; float32 and float16 are solved for in float32
+    atoms : (m, d) array, collinear atoms and m > d allowed
+    mask : (n, m) array of bool, which atoms a row may use; all if None
+    ridge : ρ
+    init : (n, m) array, where to start; zero if None
+    tol : largest KKT residual accepted
+    max_iter : sweeps and active-set steps a row may take
+    """
+    data = as_matrix(X, "X")
+    B = as_atoms(atoms, working_dtype(data, np.asanyarray(atoms)))
+    check_width(data, B.shape[1], "X", "atoms")
+    check_iteration(tol, max_iter)
+    shape = (len(data), len(B))
+    allowed = as_mask(mask, shape)
+    codes = starting_codes(init, shape, B.dtype)
+    kkt = np.empty(shape[0])
+    wide = B.astype(np.float64, copy=False)
+    problem = Problem(wide @ wide.T, as_nonnegative(ridge, "ridge"), 0.0, 0.0, np.inf, tol, max_iter)
+
+    def solve_block(rows: slice) -> None:
+        _, C = correlations(data, B, rows)
+        problem.solve(C, mask_block(allowed, rows), codes[rows], kkt[rows])
+
+    run_blocks(solve_block, *shape)
+    return certified("nnls", codes, kkt, tol)
+
+
+def nnls_gram(
+    C: ArrayLike,
+    G: ArrayLike,
+    mask: ArrayLike | None = None,
+    *,
+    ridge: float = 0.0,
+    init: ArrayLike | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 10_000,
+) -> Codes:
+    """As :func:`nnls` where only C = XBᵀ (n, m) and G = BBᵀ (m, m) are known: minimise ½aGaᵀ − ca + ½ρ‖a‖², a ≥ 0.
+
+    G must be positive semidefinite and C in its range, as they are when they come from data.
+    """
+    gram = as_gram(G)
+    right = as_matrix(C, "C")
+    check_width(right, len(gram), "C", "G")
+    check_finite(right, "C")
+    check_iteration(tol, max_iter)
+    right = for_kernel(right, working_dtype(right))
+    shape = (len(right), len(gram))
+    codes = starting_codes(init, shape, right.dtype)
+    kkt = np.empty(shape[0])
+    problem = Problem(gram, as_nonnegative(ridge, "ridge"), 0.0, 0.0, np.inf, tol, max_iter)
+    allowed = as_mask(mask, shape)
+
+    def solve_block(rows: slice) -> None:
+        problem.solve(right[rows], mask_block(allowed, rows), codes[rows], kkt[rows])
+
+    run_blocks(solve_block, *shape)
+    return certified("nnls_gram", codes, kkt, tol)

@@ -1,0 +1,163 @@
+"""Leading rank-one pairs with non-negative coefficients: the atom steps of paper 1 (Eq. 6-12 and 19)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh, eigh_tridiagonal
+
+from pellucid.solvers._checks import FloatMatrix, as_matrix, check_finite, check_iteration, working_dtype
+
+# below this many entries on the short side a dense eigenproblem is cheaper than iterating
+DENSE = 24
+
+
+@dataclass(frozen=True)
+class RankOne:
+    """E ≈ coefficients ⊗ atom.
+
+    atom : (d,), of unit length
+    coefficients : (n,), non-negative, the best ones for this atom: max(0, E·atom)
+    residual : relative residual of the equation that defines the atom (see each function)
+    converged : whether the residual is within the tolerance
+    """
+
+    atom: NDArray[np.floating[Any]]
+    coefficients: NDArray[np.floating[Any]]
+    residual: float
+    converged: bool
+
+
+def leading_atom(E: ArrayLike, init: ArrayLike | None = None, *, tol: float = 1e-10, max_iter: int = 1000) -> RankOne:
+    """The leading right singular vector of E (n, d), its sign such that the non-negative coefficients keep most.
+
+    Of ±b the majority sign keeps ‖max(0, ±Eb)‖², and the other loses to it whatever E is (Eq. 11). ``init`` (d,) is
+    where to start, for instance last sweep's atom; ``residual`` is ‖EᵀEb − σ²b‖/σ².
+    """
+    matrix = _as_rows(E)
+    check_iteration(tol, max_iter)
+    start = _as_start(init, matrix)
+    dense = min(matrix.shape) <= DENSE
+    atom, residual = _dense(matrix) if dense else _lanczos(matrix, start, tol, max_iter)
+    return _signed(matrix, atom, residual, tol)
+
+
+def nonnegative_power(
+    E: ArrayLike, init: ArrayLike | None = None, *, tol: float = 1e-10, max_iter: int = 1000
+) -> RankOne:
+    """Power iteration that keeps the coefficients non-negative (Eq. 19): β ← max(0, Eb), b ← Eᵀβ/‖Eᵀβ‖.
+
+    ‖max(0, Eb)‖² never falls on the way. It stops where b no longer moves: a stationary point, not always the best
+    one, since the problem is NP-hard. ``residual`` is the length of the last move of b.
+    """
+    matrix = _as_rows(E)
+    check_iteration(tol, max_iter)
+    atom = _as_start(init, matrix)
+    if not (matrix @ atom > 0).any():
+        atom = -atom
+    residual = np.inf
+    for _ in range(max_iter):
+        new = np.maximum(matrix @ atom, 0) @ matrix
+        length = np.linalg.norm(new)
+        if length == 0:
+            return RankOne(atom, np.maximum(matrix @ atom, 0), 0.0, True)
+        new /= length
+        residual = float(np.linalg.norm(new - atom))
+        atom = new
+        if residual <= _limit(tol, matrix):
+            break
+    return RankOne(atom, np.maximum(matrix @ atom, 0), residual, residual <= _limit(tol, matrix))
+
+
+def majority_sign(projections: NDArray[Any]) -> float:
+    """p* of Algorithm 1: the sign under which the positive part of the projections holds more energy (Eq. 11)."""
+    up = float(np.square(np.maximum(projections, 0)).sum())
+    down = float(np.square(np.minimum(projections, 0)).sum())
+    return 1.0 if up >= down else -1.0
+
+
+def _signed(E: FloatMatrix, atom: NDArray[Any], residual: float, tol: float) -> RankOne:
+    projections = E @ atom
+    sign = majority_sign(projections)
+    atom = (sign * atom).astype(E.dtype, copy=False)
+    coefficients = np.maximum(sign * projections, 0)
+    return RankOne(atom, coefficients, residual, residual <= _limit(tol, E))
+
+
+def _dense(E: FloatMatrix) -> tuple[NDArray[Any], float]:
+    """Through the eigenvectors of the smaller Gram matrix."""
+    wide = E.astype(np.float64, copy=False)
+    n, d = E.shape
+    gram = wide.T @ wide if d <= n else wide @ wide.T
+    _, vectors = eigh(gram, subset_by_index=(len(gram) - 1, len(gram) - 1))
+    atom = vectors[:, 0] if d <= n else vectors[:, 0] @ wide
+    length = float(np.linalg.norm(atom))
+    if length == 0.0:  # E is zero: any direction will do
+        return np.eye(1, d)[0], 0.0
+    atom = atom / length
+    return atom, _eigen_residual(wide, atom)
+
+
+def _eigen_residual(E: FloatMatrix, atom: NDArray[Any]) -> float:
+    image = (E @ atom) @ E
+    value = float(image @ atom)
+    return float(np.linalg.norm(image - value * atom)) / value if value > 0 else 0.0
+
+
+def _lanczos(E: FloatMatrix, start: NDArray[Any], tol: float, max_iter: int) -> tuple[NDArray[Any], float]:
+    """Lanczos on EᵀE with full reorthogonalisation, begun at ``start``; a warm start takes a handful of products."""
+    limit = _limit(tol, E)
+    basis = np.empty((min(64, E.shape[1]), E.shape[1]), dtype=np.float64)
+    residual, steps = np.inf, 0
+    while steps < max_iter:
+        basis[0] = start
+        diagonal: list[float] = []
+        off: list[float] = []
+        for k in range(len(basis)):
+            steps += 1
+            image = ((E @ basis[k].astype(E.dtype, copy=False)) @ E).astype(np.float64, copy=False)
+            diagonal.append(float(image @ basis[k]))
+            for _ in range(2):  # twice is enough to keep the basis orthogonal to round-off
+                image = image - (basis[: k + 1] @ image) @ basis[: k + 1]
+            beta = float(np.linalg.norm(image))
+            values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(off), select="i", select_range=(k, k))
+            value, weights = float(values[0]), vectors[:, 0]
+            residual = abs(beta * float(weights[-1])) / value if value > 0 else 0.0
+            if residual <= limit or k + 1 == len(basis) or steps >= max_iter:
+                break
+            off.append(beta)
+            basis[k + 1] = image / beta
+        start = weights @ basis[: len(weights)]
+        start /= np.linalg.norm(start)
+        if residual <= limit:
+            break
+    return start, residual
+
+
+def _limit(tol: float, E: FloatMatrix) -> float:
+    return max(tol, 32 * float(np.finfo(E.dtype).eps))
+
+
+def _as_rows(E: ArrayLike) -> FloatMatrix:
+    matrix = as_matrix(E, "E")
+    matrix = np.ascontiguousarray(matrix, dtype=working_dtype(matrix))
+    check_finite(matrix, "E")
+    return matrix
+
+
+def _as_start(init: ArrayLike | None, E: FloatMatrix) -> NDArray[Any]:
+    """Where to begin: ``init``, or the longest row of E; never a vector that E maps to zero."""
+    if init is not None:
+        start = np.asarray(init, dtype=E.dtype)
+        if start.shape != (E.shape[1],):
+            raise ValueError(f"init must hold {E.shape[1]} numbers, one per column of E, but has shape {start.shape}.")
+        check_finite(start, "init")
+        if (E @ start).any():
+            return np.asarray(start / np.linalg.norm(start))
+    lengths = np.einsum("ij,ij->i", E, E)
+    longest = E[int(np.argmax(lengths))]
+    length = np.linalg.norm(longest)
+    return np.asarray(longest / length) if length > 0 else np.eye(1, E.shape[1], dtype=E.dtype)[0]

@@ -1,0 +1,120 @@
+"""Vectors from files and to files.
+
+`read` takes .npy, .npz, .parquet, .safetensors, .h5ad, .csv and .tsv, and maps the file into memory where the
+format allows it; `write` makes .npy and .parquet. Nothing in a file is ever executed, and a file that cannot be
+read is refused in one sentence that says what to do.
+"""
+
+import difflib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ._arrays import NPY_MAGIC, read_npy, read_npz, read_safetensors
+from ._common import VectorFile, VectorFileError, fail
+from ._h5ad import read_h5ad
+from ._tables import read_csv, read_parquet
+from ._write import write
+
+__all__ = ["VectorFile", "VectorFileError", "read", "write"]
+
+_READERS: dict[str, Callable[[Path, str | None], VectorFile]] = {
+    ".npy": read_npy,
+    ".npz": read_npz,
+    ".parquet": read_parquet,
+    ".safetensors": read_safetensors,
+    ".h5ad": read_h5ad,
+    ".csv": read_csv,
+    ".tsv": read_csv,
+}
+
+# how files begin, and the suffix that such a file should have
+_BEGINNINGS = {
+    NPY_MAGIC: ".npy",
+    b"PK\x03\x04": ".npz",
+    b"PK\x05\x06": ".npz",  # of no arrays
+    b"PAR1": ".parquet",
+    b"\x89HDF\r\n\x1a\n": ".h5ad",
+}
+_PICKLE = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
+
+
+def read(path: str | os.PathLike[str], column: str | None = None) -> VectorFile:
+    """Read vectors, and the ids and labels beside them.
+
+    Parameters
+    ----------
+    path : str or Path
+        A .npy, .npz, .parquet, .safetensors, .h5ad, .csv or .tsv file, or a folder of .parquet files.
+    column : str, optional
+        The array, list column or `obsm` key to take. By default the one named vectors, vector, embedding,
+        embeddings, X or emb, or else the only 2-D array of floats; `X` in an .h5ad. A table without list columns
+        gives all its numeric columns as one array, except ids.
+
+    Returns
+    -------
+    VectorFile
+        `vectors` is 2-D and float: float16, float32 and float64 stay as they are; bool and whole numbers become
+        float32, or float64 if some exceed 2**24 in size. NaN is left for the estimators to judge. An .npy, an
+        uncompressed .npz, a .safetensors and a contiguous .h5ad are memory-mapped if their numbers are in native
+        byte order and aligned in the file; everything else is in memory.
+
+    Raises
+    ------
+    VectorFileError
+        The file is damaged, of another kind, or has no vectors in it.
+    FileNotFoundError
+        There is no such file.
+    ImportError
+        An .h5ad needs the extra `pellucid[anndata]`.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(_missing(path))
+    reader = read_parquet if path.is_dir() else _reader(path)
+    try:
+        return reader(path, column)
+    except (VectorFileError, ImportError, PermissionError):
+        raise
+    except MemoryError as error:
+        raise VectorFileError(
+            f"{path} asks for more memory than there is: it is damaged, or too large to be read on this machine."
+        ) from error
+    except Exception as error:  # what parsers of damaged files raise has no common type
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        kind = "parquet" if path.is_dir() else path.suffix
+        raise VectorFileError(
+            f"{path} cannot be read as {kind} ({reason}): it looks damaged, so write or download it again."
+        ) from error
+
+
+def _missing(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"{path} does not exist, nor does the folder {path.parent}: check the path."
+    near = difflib.get_close_matches(path.name, os.listdir(path.parent), n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "check the name."
+    return f"{path} does not exist: {hint}"
+
+
+def _reader(path: Path) -> Callable[[Path, str | None], VectorFile]:
+    """The reader for the file's suffix, once its first bytes do not speak against it."""
+    if not path.is_file():
+        fail(path, "is neither a file nor a folder: name a file.")
+    if path.stat().st_size == 0:
+        fail(path, "is empty (0 bytes): write or download it again.")
+    suffix = path.suffix.lower()
+    with path.open("rb") as stream:
+        head = stream.read(16)
+    looks = next((kind for beginning, kind in _BEGINNINGS.items() if head.startswith(beginning)), None)
+    if suffix in (".csv", ".tsv") and all(byte >= 32 or byte in b"\t\r\n" for byte in head):
+        looks = None  # a table may well have a column named PAR1
+    if head.startswith(_PICKLE) and suffix != ".safetensors":  # a safetensors file may begin with any byte
+        fail(path, "is a Python pickle, and opening one can run code, so Pellucid never does: use numpy.save instead.")
+    if suffix not in _READERS:
+        hint = f"its content looks like {looks}, so rename it if it is one" if looks else "convert it to one of them"
+        fail(path, f"has no suffix that Pellucid reads ({', '.join(_READERS)}): {hint}.")
+    if looks not in (None, suffix):
+        fail(path, f"is not what its suffix {suffix} says: it begins as {looks} files do, so rename it to {looks}.")
+    if looks is None and suffix in _BEGINNINGS.values():
+        fail(path, f"does not begin as {suffix} files do: it is damaged or of another kind, so write it again.")
+    return _READERS[suffix]

@@ -1,0 +1,331 @@
+"""Readers of tables: .parquet (a file or a folder of them), .csv and .tsv."""
+
+import csv as plain_csv
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._common import (
+    ID_NAMES,
+    Fitness,
+    VectorFile,
+    as_floats,
+    as_ids,
+    check_expansion,
+    check_matrix,
+    choose,
+    fail,
+    id_column,
+    listed,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 4096
+CSV_BLOCK = 16 * 2**20  # no row may be longer than this
+TEXT_LIMIT = 2**31 - 1  # what one array of Arrow's ordinary texts can hold
+
+
+def read_parquet(path: Path, column: str | None) -> VectorFile:
+    import pyarrow.parquet as pq
+
+    parts = _parts(path)
+    schema = pq.read_schema(parts[0])
+    _check_names(path, schema.names)
+    name = _list_column(path, column, schema)
+    wanted = [n for n, kind in _types(schema).items() if n == name or not _is_vector(kind)]
+    claimed = stored = 0
+    for part in parts:
+        stored += part.stat().st_size
+        metadata = pq.read_metadata(part)
+        claimed += metadata.num_rows
+        if _types(metadata.schema.to_arrow_schema()) != _types(schema):
+            fail(part, f"has other columns than {parts[0].name} beside it: write all parts with the same columns.")
+    return _collect(path, schema, name, _batches(parts, wanted), claimed, stored)
+
+
+def _parts(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    # a dot marks a file that is still being written
+    parts = sorted(part for part in path.glob("*.parquet") if not part.name.startswith(".") and part.is_file())
+    if not parts:
+        fail(path, "is a folder without .parquet files: name a file in it, or a folder of parquet files.")
+    for part in parts:
+        if part.stat().st_size == 0:
+            fail(part, "is empty (0 bytes): write or download it again.")
+    return parts
+
+
+def _batches(parts: list[Path], names: list[str]) -> "Iterator[pa.RecordBatch]":
+    import pyarrow.parquet as pq
+
+    for part in parts:
+        # the buffer is what makes the reader stream: without it whole column chunks are held, or all of the file
+        with pq.ParquetFile(part, buffer_size=2**20, pre_buffer=False) as file:
+            yield from file.iter_batches(BATCH_ROWS, columns=names)
+
+
+def _types(schema: "pa.Schema") -> dict[str, Any]:
+    return {field.name: field.type for field in schema}
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        fail(path, f"has more than one column named {listed(twice)}: give every column its own name.")
+
+
+def _list_column(path: Path, column: str | None, schema: "pa.Schema") -> str | None:
+    """The column whose cells are whole vectors, or None when plain numeric columns make up the vectors."""
+    found: dict[str, Fitness] = {name: _list_fitness(kind) for name, kind in _types(schema).items() if _is_list(kind)}
+    if column is None:
+        return choose(path, None, found) if set(found.values()) - {"other"} else None
+    if column in schema.names and column not in found:
+        what = "one number" if _is_number(schema.field(column).type) else "no numbers"
+        fail(path, f"has {what} per row in {column!r}, from row 0 on: pass column= with a column of lists of numbers.")
+    if not found:
+        fail(path, f"has no column {column!r} and no columns of lists: leave column= out to take the numeric columns.")
+    name = choose(path, column, found)
+    if found[name] == "other":
+        fail(path, f"holds lists without numbers in {name!r}, from row 0 on: pass column= with lists of numbers.")
+    return name
+
+
+def _storage(kind: "pa.DataType") -> "pa.DataType":
+    return getattr(kind, "storage_type", kind)  # a tensor column is a fixed-size list underneath
+
+
+def _is_list(kind: "pa.DataType") -> bool:
+    import pyarrow.types as types
+
+    kind = _storage(kind)
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _is_number(kind: "pa.DataType") -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_floating(kind) or types.is_integer(kind))
+
+
+def _list_fitness(kind: "pa.DataType") -> Fitness:
+    import pyarrow.types as types
+
+    value = _storage(kind).value_type
+    if types.is_floating(value):
+        return "float"
+    return "number" if types.is_integer(value) or types.is_boolean(value) else "other"
+
+
+def _collect(
+    path: Path, schema: "pa.Schema", name: str | None, batches: "Iterable[pa.RecordBatch]", claimed: int, stored: int
+) -> VectorFile:
+    """Gather vectors, ids and columns batch by batch, so that no second copy of the vectors exists."""
+    import pyarrow.types as types
+
+    kinds = _types(schema)
+    aside = [n for n, kind in kinds.items() if n != name and not types.is_null(kind) and not _is_vector(kind)]
+    numeric = [] if name else [n for n, kind in kinds.items() if _is_number(kind) and n.lower() not in ID_NAMES]
+    aside = [n for n in aside if n not in numeric]
+    if name is None and not numeric:
+        fail(path, f"has no columns of numbers among {listed(kinds)}: write the vectors as lists or numeric columns.")
+    stack = _Stack(path, claimed, stored, [kinds[n] for n in numeric] if name is None else [kinds[name]])
+    chunks: dict[str, list[Any]] = {n: [] for n in aside}
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        if name is None:
+            columns = [_number_block(path, n, batch.column(n), stack.filled) for n in numeric]
+            stack.add(np.column_stack(columns))
+        else:
+            stack.add(_list_block(path, name, batch.column(name), stack))
+        for n in aside:
+            chunks[n].append(batch.column(n))
+    ids_name = id_column(aside)
+    ids = None
+    if ids_name is not None:
+        ids = as_ids(path, (value for chunk in chunks.pop(ids_name) for value in chunk.to_pylist()))
+    label = path.stem if name is None else name
+    return VectorFile(stack.result(label), label, ids, {n: _join(kinds[n], parts) for n, parts in chunks.items()})
+
+
+def _is_vector(kind: "pa.DataType") -> bool:
+    """Lists of numbers are other vectors, not labels: they stay in the file."""
+    return _is_list(kind) and _list_fitness(kind) != "other"
+
+
+def _join(kind: "pa.DataType", chunks: list[Any]) -> "pa.Array":
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind, chunks = kind.value_type, [chunk.dictionary_decode() for chunk in chunks]
+    if pa.types.is_string(kind) and sum(chunk.nbytes for chunk in chunks) > TEXT_LIMIT:
+        kind, chunks = pa.large_string(), [chunk.cast(pa.large_string()) for chunk in chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.array([], kind)
+
+
+class _Stack:
+    """Rows gathered into one array that grows in place: the claimed size is a limit, never an allocation."""
+
+    def __init__(self, path: Path, claimed: int, stored: int, kinds: "list[pa.DataType]") -> None:
+        self.path, self.claimed, self.stored, self.kinds = path, claimed, stored, kinds
+        self.rows: np.ndarray | None = None
+        self.filled = 0
+        self.width: int | None = None
+
+    def add(self, block: np.ndarray) -> None:
+        if self.rows is None:
+            self.width = block.shape[1]
+            self.rows = np.empty((0, self.width), block.dtype)
+            check_expansion(self.path, "vectors", self.stored, self.claimed * self.width * block.itemsize)
+        wider = np.promote_types(self.rows.dtype, block.dtype)
+        if wider != self.rows.dtype:  # whole numbers too large for float32 turned up late
+            self.rows = self.rows.astype(wider)
+        end = self.filled + len(block)
+        if end > len(self.rows):
+            room = max(end, min(2 * len(self.rows), self.claimed))
+            self.rows.resize((room, block.shape[1]), refcheck=False)
+        self.rows[self.filled : end] = block
+        self.filled = end
+
+    def result(self, name: str) -> np.ndarray:
+        if self.filled != self.claimed:
+            fail(self.path, f"claims {self.claimed:,} rows and holds {self.filled:,}: write or download it again.")
+        return self._without_rows(name) if self.rows is None else self.rows
+
+    def _without_rows(self, name: str) -> np.ndarray:
+        storages = [_storage(kind) for kind in self.kinds]
+        width = getattr(storages[0], "list_size", None) if _is_list(storages[0]) else len(storages)
+        if width is None:
+            fail(self.path, f"has no rows in {name!r}, so the width of its vectors is unknown: write at least one row.")
+        check_matrix(self.path, name, (0, width))
+        numbers = [kind.value_type if _is_list(kind) else kind for kind in storages]
+        floats = [as_floats(np.empty(0, kind.to_pandas_dtype())).dtype for kind in numbers]
+        return np.empty((0, width), np.result_type(*floats))
+
+
+def _list_block(path: Path, name: str, lists: "pa.Array", stack: _Stack) -> np.ndarray:
+    import pyarrow.compute as pc
+
+    lists = getattr(lists, "storage", lists)
+    _check_full(path, name, lists, stack.filled)
+    lengths = pc.list_value_length(lists)
+    width = lengths[0].as_py() if stack.width is None else stack.width
+    check_matrix(path, name, (len(lists), width))
+    odd = pc.index(pc.not_equal(lengths, width), True).as_py()
+    if odd >= 0:
+        fail(
+            path,
+            f"has {lengths[odd].as_py()} numbers in row {stack.filled + odd} of {name!r} (counting from 0) where the "
+            f"rows before have {width}: give all rows the same width.",
+        )
+    values = lists.flatten()
+    _check_full(path, name, values, stack.filled, width)
+    return as_floats(values.to_numpy(zero_copy_only=False)).reshape(-1, width)
+
+
+def _number_block(path: Path, name: str, values: "pa.Array", first_row: int) -> np.ndarray:
+    _check_full(path, name, values, first_row)
+    return as_floats(values.to_numpy(zero_copy_only=False))
+
+
+def _check_full(path: Path, name: str, values: "pa.Array", first_row: int, width: int = 1) -> None:
+    import pyarrow.compute as pc
+
+    if values.null_count:
+        row = first_row + pc.index(values.is_null(), True).as_py() // width
+        fail(path, f"has an empty value in row {row} of {name!r} (counting from 0): fill it or drop the row.")
+
+
+def read_csv(path: Path, column: str | None) -> VectorFile:
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    if column is not None:
+        fail(path, f"is a table whose numeric columns are taken together, not {column!r} alone: leave column= out.")
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    _check_utf8(path)
+    names = _csv_names(path, delimiter)
+    headless = _is_data(names)
+    ids = None if headless else id_column(names)
+    rejected: list[Any] = []
+
+    def remember(row: Any) -> str:
+        rejected.append(row)
+        return "error"
+
+    try:
+        table = csv.read_csv(
+            path,
+            # only a single thread knows the number of a row that is wrong
+            csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK, autogenerate_column_names=headless),
+            csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=remember),
+            # "nan" is a number, an empty cell is not; ids stay texts so that 007 keeps its zeros
+            csv.ConvertOptions(null_values=[""], column_types={} if ids is None else {ids: pa.string()}),
+        )
+    except pa.ArrowInvalid:
+        if not rejected:
+            raise
+        row = rejected[0]
+        fail(
+            path,
+            f"has {row.actual_columns} values in row {row.number - (1 if headless else 2)} (counting from 0) where "
+            f"{row.expected_columns} are expected: give all rows the same width.",
+        )
+    if table.num_rows == 0:
+        fail(path, "has a header and no rows: write at least one row.")
+    _check_names(path, table.column_names)
+    for name in table.column_names:
+        _check_text(path, name, table.column(name))
+    return _collect(path, table.schema, None, table.to_batches(), table.num_rows, path.stat().st_size)
+
+
+def _csv_names(path: Path, delimiter: str) -> list[str]:
+    with path.open(encoding="utf-8-sig", newline="") as text:
+        return next((row for row in plain_csv.reader(text, delimiter=delimiter) if row), [])
+
+
+def _check_utf8(path: Path) -> None:
+    with path.open(encoding="utf-8", newline="") as text:
+        try:
+            while text.read(2**20):
+                pass
+        except UnicodeDecodeError:
+            fail(path, "is not UTF-8 text: save it again with the encoding UTF-8.")
+
+
+def _is_data(names: list[str]) -> bool:
+    """Whether the first line is numbers already, and not the 0,1,2,… that pandas gives columns without names."""
+    counted = [[str(n + first) for n in range(len(names))] for first in (0, 1)]
+    return names not in counted and all(_is_numeral(name) for name in names)
+
+
+def _is_numeral(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_text(path: Path, name: str, values: "pa.ChunkedArray") -> None:
+    """A column of texts that are mostly numbers is a column of numbers with a slip in it."""
+    import pyarrow.types as types
+
+    if not types.is_string(values.type) or name.lower() in ID_NAMES:
+        return
+    sample = [text for text in values.slice(0, 1000).to_pylist() if text]
+    if 2 * sum(map(_is_numeral, sample)) <= len(sample):
+        return
+    for row, text in enumerate(values.to_pylist()):
+        if text and not _is_numeral(text):
+            fail(
+                path,
+                f"has the text {text[:40]!r} in row {row} of {name!r} (counting from 0), a column of numbers: "
+                "put a number there or drop the row.",
+            )
