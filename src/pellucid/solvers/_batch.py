@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid.solvers._checks import FloatMatrix, attainable, check_finite, warn_unconverged
 from pellucid.solvers._kernel import solve_rows
-from pellucid.solvers._threads import run_rows
+from pellucid.solvers._threads import one_blas_thread, run_rows
 
 # entries of C that one thread holds at a time
 BLOCK_ENTRIES = 1 << 20
+
+_local = threading.local()
 
 
 @dataclass(frozen=True)
@@ -51,15 +55,24 @@ class Problem:
         self.lengths = np.sqrt(G.diagonal() + ridge)
         self.scaled = G / self.lengths / self.lengths[:, None]
         np.fill_diagonal(self.scaled, 1.0)
-        self.alpha, self.tol, self.max_iter = alpha, tol, max_iter
-        self.lower = np.full(m, lower, dtype=np.float64)
-        self.upper = np.full(m, upper, dtype=np.float64)
+        self.tol, self.max_iter = tol, max_iter
+        self.alpha = alpha / self.lengths
+        self.lower = np.full(m, lower, dtype=np.float64) * self.lengths
+        self.upper = np.full(m, upper, dtype=np.float64) * self.lengths
 
     def solve(self, C: FloatMatrix, mask: NDArray[np.bool_], codes: FloatMatrix, kkt: NDArray[np.float64]) -> None:
         """Overwrite ``codes`` (the starting point) by the answer and ``kkt`` by its residual, row by row."""
         solve_rows(
             C, self.scaled, self.lengths, mask, self.alpha, self.lower, self.upper, codes, kkt, self.tol, self.max_iter
         )
+
+
+def gram(atoms: FloatMatrix) -> NDArray[np.float64]:
+    """Inner products of the atoms, in float64 whatever they are."""
+    wide = atoms.astype(np.float64, copy=False)
+    small = len(wide) ** 2 * wide.shape[1] < 1 << 28
+    with one_blas_thread() if small else nullcontext():
+        return np.asarray(wide @ wide.T)
 
 
 def run_blocks(part: Callable[[slice], None], n: int, m: int) -> None:
@@ -70,11 +83,19 @@ def run_blocks(part: Callable[[slice], None], n: int, m: int) -> None:
 def correlations(X: NDArray[Any], atoms: FloatMatrix, rows: slice) -> tuple[FloatMatrix, FloatMatrix]:
     """The block of X and C = X·atomsᵀ in the atoms' precision; a value that is not finite is named."""
     block = np.ascontiguousarray(X[rows], dtype=atoms.dtype)
-    C = block @ atoms.T
+    C = np.matmul(block, atoms.T, out=_scratch(len(block), len(atoms), atoms.dtype))
     if not np.isfinite(C).all():
         check_finite(X[rows], "X", rows.start)
         raise ValueError(f"X is so large that its products with atoms overflow {atoms.dtype}; rescale it.")
     return block, C
+
+
+def _scratch(n: int, m: int, dtype: np.dtype[Any]) -> FloatMatrix:
+    """This thread's own buffer, overwritten by its next block: fresh memory for every block costs threads dearly."""
+    buffer = getattr(_local, "buffer", None)
+    if buffer is None or buffer.nbytes < n * m * dtype.itemsize:
+        buffer = _local.buffer = np.empty(n * m * dtype.itemsize, dtype=np.uint8)
+    return np.asarray(buffer[: n * m * dtype.itemsize].view(dtype).reshape(n, m))
 
 
 def starting_codes(init: ArrayLike | None, shape: tuple[int, int], dtype: Any) -> FloatMatrix:

@@ -136,9 +136,8 @@ def reach(
         if change != 0.0:
             j = free[i]
             end = piece_end(change, sign[j], alpha[j], lower[j], upper[j])
-            limit = max(0.0, (end - a[j]) / change)
-            if limit < step:
-                step, blocker = limit, i
+            if abs(end - a[j]) < step * abs(change):
+                step, blocker = abs((end - a[j]) / change), i
     return step, blocker
 
 
@@ -267,7 +266,6 @@ def finish(
             n_free -= 1
             refined = False
             continue
-        refresh(G, c, a, w)
         scale = data_scale(c, w)
         worst, inside, entering = tol * scale, 0.0, -1
         for j in range(a.size):
@@ -282,6 +280,7 @@ def finish(
             if inside <= tol * scale or refined:
                 return True
             refined = True  # one more exact step is iterative refinement; beyond it round-off rules
+            refresh(G, c, a, w)
             continue
         if n_free == L.shape[0]:
             return False
@@ -299,7 +298,7 @@ def solve_rows(
     G: Floats,
     lengths: Floats,
     mask: NDArray[np.bool_],
-    alpha: float,
+    alpha: Floats,
     lower: Floats,
     upper: Floats,
     codes: NDArray[np.floating[Any]],
@@ -309,7 +308,7 @@ def solve_rows(
 ) -> None:
     """Solve every row, each over the coordinates its row of ``mask`` allows (one row of mask serves all).
 
-    G has unit diagonal, ``lengths`` are what its atoms were divided by; C, bounds and codes are in the user's units.
+    G, alpha and the bounds belong to atoms divided by ``lengths``; C and codes are in the user's units.
     ``codes`` holds the starting point and receives the answer; ``kkt`` the residual of what is stored there.
     """
     m = G.shape[0]
@@ -336,7 +335,7 @@ def solve_rows(
             local = store[: size * size].reshape(size, size)
         for i in range(0 if same else size):
             j = index[i]
-            alphas[i], lo[i], hi[i] = alpha / lengths[j], lower[j] * lengths[j], upper[j] * lengths[j]
+            alphas[i], lo[i], hi[i] = alpha[j], lower[j], upper[j]
             for k in range(size if size < m else 0):
                 local[i, k] = G[j, index[k]]
         for i in range(size):
@@ -353,12 +352,7 @@ def solve_rows(
             codes[row, j] = 0.0
         for i in range(size):
             j = index[i]
-            if a[i] == lo[i]:
-                codes[row, j] = lower[j]
-            elif a[i] == hi[i]:
-                codes[row, j] = upper[j]
-            else:
-                codes[row, j] = a[i] / lengths[j]
-                a[i] = codes[row, j] * lengths[j]  # what is stored may be rounded to float32: certify that
+            codes[row, j] = a[i] / lengths[j]
+            a[i] = codes[row, j] * lengths[j]  # what is stored may be rounded to float32: certify that
         refresh(local, c, a, w)
         kkt[row] = kkt_residual(c, w, a, alphas, lo, hi)

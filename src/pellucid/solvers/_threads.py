@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from typing import Any
 
 _threads: int | None = None
@@ -73,6 +74,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pool)
 
 
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Hold BLAS to one thread: after a product on several, its threads spin on the cores that the kernels want."""
+    context: AbstractContextManager[None] = _controller().limit(limits=1, user_api="blas")
+    return context
+
+
 def run_rows(part: Callable[[int, int], None], n_rows: int, *, min_rows: int = 64, max_rows: int = 1 << 30) -> None:
     """Call ``part(start, stop)`` over chunks that cover ``range(n_rows)``, on as many threads as are set.
 
@@ -88,7 +95,7 @@ def run_rows(part: Callable[[int, int], None], n_rows: int, *, min_rows: int = 6
         return
     if _pool is None:
         _pool = ThreadPoolExecutor(get_threads(), thread_name_prefix="pellucid")
-    with _controller().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         futures = [_pool.submit(part, start, min(start + size, n_rows)) for start in starts]
         try:
             for future in futures:

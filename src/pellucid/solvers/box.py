@@ -95,7 +95,10 @@ def _solve_curved(
     problem = Problem(H, 0.0, 0.0, lower, upper, tol, max_iter)
     codes, kkt = x[None].copy(), np.empty(1)
     problem.solve(-q[None], as_mask(None, H.shape), codes, kkt)
-    return codes[0], float(kkt[0])
+    scaled = codes[0] * problem.lengths
+    # the kernel's unit-diagonal coordinates round: what it left at a bound goes exactly there
+    answer = np.where(scaled <= problem.lower, lower, np.where(scaled >= problem.upper, upper, codes[0]))
+    return np.clip(answer, lower, upper), float(kkt[0])
 
 
 def _linear_minimum(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.solvers._batch import Codes, Problem, certified, correlations, run_blocks
+from pellucid.solvers._batch import Codes, Problem, certified, correlations, gram, run_blocks
 from pellucid.solvers._checks import FloatMatrix, as_atoms, as_matrix, check_width, working_dtype
 from pellucid.solvers._cholesky import Floats, Ints, kernel
 from pellucid.solvers._kernel import SWEEPS, descend, finish, kkt_residual, refresh
@@ -57,10 +57,9 @@ def _pursue(
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     steps = min(int(n_groups), len(sizes))
     room = int(np.sort(sizes)[-steps:].sum())
-    wide = B.astype(np.float64, copy=False)
     tol = 1e-12
     lower = 0.0 if positive else -np.inf
-    problem = Problem(wide @ wide.T, 0.0, 0.0, lower, np.inf, tol, STEPS)
+    problem = Problem(gram(B), 0.0, 0.0, lower, np.inf, tol, STEPS)
     codes = np.zeros((len(data), len(B)), dtype=B.dtype)
     kkt = np.empty(len(data))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.solvers._batch import Problem, correlations, mask_block, run_blocks, starting_codes
+from pellucid.solvers._batch import Problem, correlations, gram, mask_block, run_blocks, starting_codes
 from pellucid.solvers._checks import (
     FloatMatrix,
     as_atoms,
@@ -69,8 +69,7 @@ def lasso(
     data = as_matrix(X, "X")
     B = as_atoms(atoms, working_dtype(data, np.asanyarray(atoms)))
     check_width(data, B.shape[1], "X", "atoms")
-    wide = B.astype(np.float64, copy=False)
-    solver = _Lasso(wide @ wide.T, alpha, positive, ridge, tol, max_iter)
+    solver = _Lasso(gram(B), alpha, positive, ridge, tol, max_iter)
     codes = starting_codes(init, (len(data), len(B)), B.dtype)
     gap, norms = np.empty(len(data)), np.empty(len(data))
 
@@ -97,15 +96,15 @@ def lasso_gram(
 ) -> SparseCodes:
     """As :func:`lasso` where only C = XBᵀ (n, m), G = BBᵀ (m, m) and, if known, the squared norms of the rows of X
     are at hand. Without them the rows are taken to be the shortest ones that have these correlations."""
-    gram = as_gram(G)
+    matrix = as_gram(G)
     right = as_matrix(C, "C")
-    check_width(right, len(gram), "C", "G")
+    check_width(right, len(matrix), "C", "G")
     check_finite(right, "C")
     right = for_kernel(right, working_dtype(right))
-    solver = _Lasso(gram, alpha, positive, ridge, tol, max_iter)
+    solver = _Lasso(matrix, alpha, positive, ridge, tol, max_iter)
     codes = starting_codes(init, right.shape, right.dtype)
     if squared_norms is None:
-        norms = _shortest_squared_norms(right, gram)
+        norms = _shortest_squared_norms(right, matrix)
     else:
         norms = np.asarray(squared_norms, dtype=np.float64)
         if norms.shape != (len(right),):

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pellucid.solvers._batch import Codes, Problem, certified, correlations, mask_block, run_blocks, starting_codes
+from pellucid.solvers._batch import (
+    Codes,
+    Problem,
+    certified,
+    correlations,
+    gram,
+    mask_block,
+    run_blocks,
+    starting_codes,
+)
 from pellucid.solvers._checks import (
     as_atoms,
     as_gram,
@@ -50,8 +59,7 @@ def nnls(
     allowed = as_mask(mask, shape)
     codes = starting_codes(init, shape, B.dtype)
     kkt = np.empty(shape[0])
-    wide = B.astype(np.float64, copy=False)
-    problem = Problem(wide @ wide.T, as_nonnegative(ridge, "ridge"), 0.0, 0.0, np.inf, tol, max_iter)
+    problem = Problem(gram(B), as_nonnegative(ridge, "ridge"), 0.0, 0.0, np.inf, tol, max_iter)
 
     def solve_block(rows: slice) -> None:
         _, C = correlations(data, B, rows)
@@ -75,16 +83,16 @@ def nnls_gram(
 
     G must be positive semidefinite and C in its range, as they are when they come from data.
     """
-    gram = as_gram(G)
+    matrix = as_gram(G)
     right = as_matrix(C, "C")
-    check_width(right, len(gram), "C", "G")
+    check_width(right, len(matrix), "C", "G")
     check_finite(right, "C")
     check_iteration(tol, max_iter)
     right = for_kernel(right, working_dtype(right))
-    shape = (len(right), len(gram))
+    shape = (len(right), len(matrix))
     codes = starting_codes(init, shape, right.dtype)
     kkt = np.empty(shape[0])
-    problem = Problem(gram, as_nonnegative(ridge, "ridge"), 0.0, 0.0, np.inf, tol, max_iter)
+    problem = Problem(matrix, as_nonnegative(ridge, "ridge"), 0.0, 0.0, np.inf, tol, max_iter)
     allowed = as_mask(mask, shape)
 
     def solve_block(rows: slice) -> None:
