@@ -10,6 +10,7 @@ _PUBLIC: dict[str, str | None] = {
     "load": "persistence",
     "save": "persistence",
     "set_threads": "solvers",
+    "preprocessing": None,
     "solvers": None,
     "vectors": None,
 }

@@ -4,7 +4,7 @@
 ``PELLUCID_DATA`` names, or in ``folder=``; nothing is ever downloaded.
 """
 
-from .archives import (
+from pellucid.datasets.archives import (
     AxisWords,
     CaptionSet,
     Dataset,
@@ -28,8 +28,8 @@ from .archives import (
     load_wikitext2,
     load_words,
 )
-from .reading import DatasetDamaged, DatasetNotFound
-from .scenes import Scenes, Split, load_scenes
+from pellucid.datasets.reading import DatasetDamaged, DatasetNotFound
+from pellucid.datasets.scenes import Scenes, Split, load_scenes
 
 __all__ = [
     "AxisWords",

@@ -168,6 +168,12 @@ def move(
 
 
 @kernel
+def linear_term(j: int, c: Floats, alpha: Floats, sign: Floats) -> float:
+    """Slope of the terms that are linear in coordinate j on its piece: the ℓ1 term, or −c where there is none."""
+    return float(alpha[j] * sign[j] if alpha[j] > 0.0 else -c[j])
+
+
+@kernel
 def include(
     G: Floats,
     c: Floats,
@@ -191,22 +197,23 @@ def include(
     coordinates and whether j was dealt with.
     """
     while not append(L, free, n_free, G, j, direction):
-        # moving j by 1 and the free ones by −z changes nothing but the linear terms
-        descent, terms, growth = c[j] - alpha[j] * sign[j], abs(c[j]) + alpha[j], sign[j]
+        # moving j by 1 and the free ones by −z changes nothing but the linear terms; of these −cᵀa only if α is zero,
+        # for c comes from data then: it is constant along a direction in which the atoms cancel
+        slope, terms, growth = linear_term(j, c, alpha, sign), abs(linear_term(j, c, alpha, sign)), sign[j]
         for i in range(n_free):
             direction[i] = -direction[i]
-            k = free[i]
-            descent += direction[i] * (c[k] - alpha[k] * sign[k])
-            terms += abs(direction[i]) * (abs(c[k]) + alpha[k])
-            growth += direction[i] * sign[k]
+            change = direction[i] * linear_term(free[i], c, alpha, sign)
+            slope += change
+            terms += abs(change)
+            growth += direction[i] * sign[free[i]]
         direction[n_free] = 1.0
         free[n_free] = j
-        level = abs(descent) <= LEVEL * terms
+        level = abs(slope) <= LEVEL * terms
         if level and inward != 0.0:
             return n_free, False  # nothing but round-off draws it in
         way = inward
         if inward == 0.0:
-            way = 1.0 if (growth < 0.0 if level else descent > 0.0) else -1.0
+            way = 1.0 if (growth < 0.0 if level else slope < 0.0) else -1.0
         step, blocker = reach(a, sign, alpha, lower, upper, free, n_free + 1, direction, way, np.inf)
         if blocker < 0:
             return n_free, False

@@ -10,11 +10,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from ._arrays import NPY_MAGIC, read_npy, read_npz, read_safetensors
-from ._common import VectorFile, VectorFileError, fail
-from ._h5ad import read_h5ad
-from ._tables import read_csv, read_parquet
-from ._write import write
+from pellucid.vectors._arrays import NPY_MAGIC, read_npy, read_npz, read_safetensors
+from pellucid.vectors._common import VectorFile, VectorFileError, fail
+from pellucid.vectors._h5ad import read_h5ad
+from pellucid.vectors._tables import read_csv, read_parquet
+from pellucid.vectors._write import write
 
 __all__ = ["VectorFile", "VectorFileError", "read", "write"]
 

@@ -11,7 +11,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from ._common import (
+from pellucid.vectors._common import (
     VectorFile,
     as_floats,
     beside,

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from pellucid._extras import require
-
-from ._common import (
+from pellucid.vectors._common import (
     VectorFile,
     as_floats,
     as_ids,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._common import (
+from pellucid.vectors._common import (
     ID_NAMES,
     Fitness,
     VectorFile,

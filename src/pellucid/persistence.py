@@ -1,0 +1,185 @@
+"""One file per model: safetensors for the arrays, a JSON header for everything else. Loading runs no code of the file.
+
+The header is one metadata entry, ``pellucid``, that holds
+``{"format": 1, "class": …, "version": …, "params": {…}, "values": {…}, "text": {…}}``: constructor parameters, plain
+fitted attributes, and fitted arrays of text. Numeric fitted arrays are the file's tensors, named as the attributes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pellucid import __version__
+from pellucid._atomic import atomic_path
+from pellucid._base import Fitted, SavedMixin
+
+FORMAT = 1
+KEY = "pellucid"
+
+# the classes that a file may name, and where each lives today; a name never changes once a file may hold it
+MODELS = {
+    "CenteredNormalizer": "pellucid.preprocessing",
+}
+
+NUMPY_KINDS = {"f": "f", "i": "iu", "b": "b"}
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be taken, and why."""
+
+
+def save(model: Any, path: str | Path) -> None:
+    """Write a fitted model of this library to ``path``, a ``.safetensors`` file, in one atomic step."""
+    from safetensors.numpy import save as to_bytes
+    from sklearn.utils.validation import check_is_fitted
+
+    name = type(model).__name__
+    if not isinstance(model, SavedMixin) or name not in MODELS:
+        raise TypeError(f"Only Pellucid's own models can be saved ({', '.join(sorted(MODELS))}), not {name}.")
+    target = Path(path)
+    if target.suffix != ".safetensors":
+        raise ValueError(f"Model files end in .safetensors, but the path is {str(path)!r}.")
+    check_is_fitted(model)
+    tensors, text = {}, {}
+    for attribute, fitted in model._fitted_arrays.items():
+        if not hasattr(model, attribute):
+            continue
+        array = np.asarray(getattr(model, attribute))
+        if fitted.kind == "U":
+            text[attribute] = [str(item) for item in array]
+        else:
+            tensors[attribute] = np.ascontiguousarray(array)
+    header = {
+        "format": FORMAT,
+        "class": name,
+        "version": __version__,
+        "params": {key: _plain(value, f"The parameter {key}") for key, value in model.get_params(deep=False).items()},
+        "values": {
+            key: _plain(getattr(model, key), f"The attribute {key}")
+            for key in model._fitted_values
+            if hasattr(model, key)
+        },
+        "text": text,
+    }
+    payload = to_bytes(tensors, metadata={KEY: json.dumps(header, ensure_ascii=False, allow_nan=False)})
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(payload)
+
+
+def load(path: str | Path) -> Any:
+    """The model that :func:`save` wrote to ``path``."""
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(f"There is no model file at {str(path)!r}.")
+    header, tensors = _read(source)
+    form = header.get("format")
+    if not isinstance(form, int) or isinstance(form, bool) or form < 1:
+        raise ModelFileError(f"{source} does not say which format of model file it is.")
+    if form > FORMAT:
+        raise ModelFileError(
+            f"{source} has model format {form}, written by Pellucid {header.get('version')}; "
+            f"this Pellucid, {__version__}, reads up to format {FORMAT}: upgrade it to load the file."
+        )
+    name = header.get("class")
+    if not isinstance(name, str) or name not in MODELS:
+        raise ModelFileError(f"{source} holds a {name!r}, which is not a model of this Pellucid ({__version__}).")
+    cls = getattr(importlib.import_module(MODELS[name]), name)
+    parts: dict[str, dict[str, Any]] = {}
+    for part in ("params", "values", "text"):
+        if not isinstance(header.get(part), dict):
+            raise ModelFileError(f"{source} has no {part} in its header.")
+        parts[part] = header[part]
+    unknown = set(parts["params"]) - set(inspect.signature(cls).parameters)
+    if unknown:
+        raise ModelFileError(f"{source} has the parameter {min(unknown)!r}, which {name} does not have.")
+    model = cls(**parts["params"])
+    _restore(model, source, tensors, parts["values"], parts["text"])
+    return model
+
+
+def _read(source: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and tensors of a model file, its structure checked by the safetensors library before any allocation."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(source, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            if KEY not in metadata:
+                raise ModelFileError(f"{source} is a safetensors file, but not one that pellucid.save wrote.")
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 not a mapping
+        header = json.loads(metadata[KEY])
+    except (SafetensorError, json.JSONDecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError) as error:
+        raise ModelFileError(f"{source} is damaged or not a model file: {error}.") from error
+    if not isinstance(header, dict):
+        raise ModelFileError(f"{source} has a header that is not a JSON object.")
+    return header, tensors
+
+
+def _restore(
+    model: SavedMixin, source: Path, tensors: dict[str, np.ndarray], values: dict[str, Any], text: dict[str, Any]
+) -> None:
+    """Set the fitted attributes, each of which the class must know, with the kind and shape that it declares."""
+    name = type(model).__name__
+    declared = model._fitted_arrays
+    for attribute in values:
+        if attribute not in model._fitted_values:
+            raise ModelFileError(f"{source} has the value {attribute!r}, which {name} does not have.")
+        setattr(model, attribute, values[attribute])
+    arrays = dict(tensors)
+    for attribute, items in text.items():
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+            raise ModelFileError(f"{source} has a list {attribute!r} that holds something other than text.")
+        arrays[attribute] = np.array(items, dtype=object)
+    if not arrays:
+        raise ModelFileError(f"{source} holds no fitted {name}: it has no arrays.")
+    lengths: dict[str, int] = {}
+    for attribute, array in arrays.items():
+        if attribute not in declared:
+            raise ModelFileError(f"{source} has the array {attribute!r}, which {name} does not have.")
+        _check(source, attribute, array, declared[attribute], values, lengths)
+        setattr(model, attribute, array)
+
+
+def _check(
+    source: Path, attribute: str, array: np.ndarray, fitted: Fitted, values: dict[str, Any], lengths: dict[str, int]
+) -> None:
+    if fitted.kind != "U" and array.dtype.kind not in NUMPY_KINDS[fitted.kind]:
+        raise ModelFileError(f"{source}: {attribute} holds {array.dtype} values, which is not what belongs there.")
+    if array.ndim != len(fitted.shape):
+        raise ModelFileError(f"{source}: {attribute} has {array.ndim} dimensions instead of {len(fitted.shape)}.")
+    for length, expected in zip(array.shape, fitted.shape):
+        if isinstance(expected, str):
+            wanted = values.get(expected) if expected.endswith("_") else lengths.setdefault(expected, length)
+        else:
+            wanted = expected
+        if length != wanted:
+            raise ModelFileError(
+                f"{source}: {attribute} has shape {array.shape}, which does not fit the rest of the model "
+                f"({expected} is {wanted})."
+            )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ModelFileError(f"{source}: {attribute} holds values that are not finite.")
+
+
+def _plain(value: Any, what: str) -> Any:
+    """``value`` in terms of JSON, or a sentence why that cannot be."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{what} is {value}, which a model file cannot hold.")
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, what) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(item, what) for key, item in value.items()}
+    raise ValueError(f"{what} is a {type(value).__name__}, which a model file cannot hold; replace it before saving.")

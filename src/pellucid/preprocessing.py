@@ -1,0 +1,82 @@
+"""What has to happen to vectors before they can be taken apart."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pellucid._base import Fitted, SavedMixin, unit_rows
+
+# rows that are normalised at a time, so that a memory map is never copied whole
+BLOCK_ROWS = 65_536
+
+
+class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Normalise rows, subtract the mean of the normalised training rows, normalise again (paper 1, section 4.1).
+
+    Embeddings of one model crowd around their mean; what tells items apart is what is left without it.
+
+    Parameters
+    ----------
+    center : bool, subtract the mean (without it this is plain normalisation)
+    n_tokens : int, a row is that many token vectors laid end to end, each normalised on its own in the first step
+
+    Attributes
+    ----------
+    mean_ : (d,) mean of the normalised training rows (zero if ``center`` is False)
+    n_samples_seen_ : int
+    """
+
+    _fitted_arrays: ClassVar[dict[str, Fitted]] = {
+        "mean_": Fitted("f", ("n_features_in_",)),
+        "feature_names_in_": Fitted("U", ("n_features_in_",)),
+    }
+    _fitted_values: ClassVar[tuple[str, ...]] = ("n_features_in_", "n_samples_seen_")
+
+    def __init__(self, *, center: bool = True, n_tokens: int = 1) -> None:
+        self.center = center
+        self.n_tokens = n_tokens
+
+    def fit(self, X: ArrayLike, y: object = None) -> CenteredNormalizer:
+        """Learn the mean from X (n, d)."""
+        self.__dict__.pop("mean_", None)
+        return self.partial_fit(X)
+
+    def partial_fit(self, X: ArrayLike, y: object = None) -> CenteredNormalizer:
+        """Take more rows into the mean."""
+        first = not hasattr(self, "mean_")
+        data = self._validated(X, reset=first)
+        if first:
+            self.mean_ = np.zeros(data.shape[1])
+            self.n_samples_seen_ = 0
+        if self.n_tokens < 1 or data.shape[1] % self.n_tokens:
+            raise ValueError(f"A row of {data.shape[1]} numbers cannot be split into n_tokens={self.n_tokens} tokens.")
+        if self.center:
+            total = self.mean_ * self.n_samples_seen_
+            for start in range(0, len(data), BLOCK_ROWS):
+                total += self._normalized(data[start : start + BLOCK_ROWS]).sum(axis=0, dtype=np.float64)
+            self.mean_ = total / (self.n_samples_seen_ + len(data))
+        self.n_samples_seen_ += len(data)
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Rows of unit length with the mean taken out (n, d); a row of zeros gives the direction opposite the mean."""
+        check_is_fitted(self, "mean_")
+        data = self._validated(X, reset=False)
+        out = np.empty(data.shape, dtype=data.dtype)
+        for start in range(0, len(data), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            out[rows] = unit_rows(self._normalized(data[rows]) - self.mean_.astype(data.dtype))
+        return out
+
+    def _validated(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
+        data: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+        return data
+
+    def _normalized(self, X: NDArray[Any]) -> NDArray[Any]:
+        n, d = X.shape
+        return unit_rows(X.reshape(n, self.n_tokens, d // self.n_tokens)).reshape(n, d)

@@ -1,0 +1,102 @@
+"""The package as a whole: what imports what, and what an import costs."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pellucid
+
+SOURCE = Path(pellucid.__file__).parent
+
+# room -> rooms it may import from (architecture: vectors → preprocessing → estimators → search, plots, explorer)
+HELPERS = {"_atomic", "_base", "_extras", ""}
+ESTIMATORS = {"concepts", "binary", "clusters", "manifold", "selection"}
+BELOW_ESTIMATORS = {"solvers", "preprocessing", "metrics"} | HELPERS
+ALLOWED = {
+    "": set(),
+    "_atomic": set(),
+    "_base": set(),
+    "_extras": set(),
+    "solvers": set(),
+    "vectors": HELPERS,
+    "datasets": HELPERS,
+    "preprocessing": {"solvers"} | HELPERS,
+    "metrics": {"solvers"} | HELPERS,
+    "persistence": HELPERS,
+    **dict.fromkeys(ESTIMATORS, BELOW_ESTIMATORS | ESTIMATORS),
+    "search": BELOW_ESTIMATORS | ESTIMATORS | {"vectors", "persistence"},
+    "plots": BELOW_ESTIMATORS | ESTIMATORS | {"search"},
+    "explorer": BELOW_ESTIMATORS | ESTIMATORS | {"vectors", "persistence", "search", "plots", "datasets"},
+    "cli": BELOW_ESTIMATORS | ESTIMATORS | {"vectors", "persistence", "search", "plots", "datasets", "explorer"},
+}
+
+
+def room_of(path):
+    first = path.relative_to(SOURCE).parts[0]
+    return "" if first == "__init__.py" else first.removesuffix(".py")
+
+
+def imports_of(path):
+    """Rooms of this package that a module imports, wherever in the file (``plots`` inside a method is allowed)."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    late = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively; say from where"
+            if node.module == "pellucid":
+                names = [f"pellucid.{a.name}" if (SOURCE / a.name).exists() else "pellucid" for a in node.names]
+            elif node.module:
+                names = [node.module]
+        elif isinstance(node, ast.Import):
+            names = [a.name for a in node.names]
+        for name in names:
+            if name.split(".")[0] == "pellucid":
+                yield (name.split(".") + [""])[1], id(node) in late
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_flow_one_way(path):
+    room = room_of(path)
+    for target, inside_a_function in imports_of(path):
+        if target == room or (target == "plots" and inside_a_function and room not in {"solvers", "vectors"}):
+            continue
+        assert target in ALLOWED[room], f"{room or 'the package'} must not import {target}"
+
+
+def test_the_rule_itself_can_fail(tmp_path):
+    assert "concepts" not in ALLOWED["solvers"]
+    assert "cli" not in set().union(*(ALLOWED[r] for r in ALLOWED if r != "cli"))
+    assert "explorer" not in set().union(*(ALLOWED[r] for r in ALLOWED if r != "cli"))
+
+
+def loaded_after(statement):
+    code = f"import sys; {statement}; print(' '.join(sys.modules))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_import_is_lazy():
+    heavy = {"numpy", "scipy", "sklearn", "numba", "pyarrow", "click", "rich", "safetensors"}
+    assert not loaded_after("import pellucid") & heavy
+    assert not loaded_after("import pellucid.cli") & (heavy - {"click"})
+
+
+def test_the_core_never_loads_extras_or_pickle_files():
+    extras = {"torch", "faiss", "matplotlib", "anndata", "h5py", "dask", "fastapi"}
+    every = "; ".join(f"import pellucid.{room}" for room in ("solvers", "datasets", "vectors", "persistence"))
+    assert not loaded_after(every + "; import pellucid.preprocessing") & extras
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "allow_pickle=True" not in text
+        assert "import pickle" not in text
+
+
+def test_public_names_exist():
+    for name in pellucid.__all__:
+        assert getattr(pellucid, name) is not None
+    assert set(pellucid.__all__) <= set(dir(pellucid))
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        pellucid.nonsense  # noqa: B018

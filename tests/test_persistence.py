@@ -1,0 +1,234 @@
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+import pellucid
+from pellucid import persistence
+from pellucid.persistence import ModelFileError
+from pellucid.preprocessing import CenteredNormalizer
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def model(rng):
+    return CenteredNormalizer(n_tokens=2).fit(rng.standard_normal((20, 6)))
+
+
+def rewrite(source, target, change_header=None, change_tensors=None):
+    """Copy a model file with its header or tensors changed."""
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    with safe_open(source, framework="numpy") as file:
+        header = json.loads(file.metadata()["pellucid"])
+        tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    if change_header:
+        header = change_header(header) or header
+    if change_tensors:
+        change_tensors(tensors)
+    save_file(tensors, target, metadata={"pellucid": json.dumps(header)})
+
+
+def test_round_trip(model, rng, tmp_path):
+    X = rng.standard_normal((5, 6))
+    pellucid.save(model, tmp_path / "m.safetensors")
+    again = pellucid.load(str(tmp_path / "m.safetensors"))
+    assert type(again) is CenteredNormalizer
+    assert again.get_params() == model.get_params()
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    assert again.n_samples_seen_ == 20
+
+
+def test_same_model_same_bytes(model, tmp_path):
+    for name in ("a", "b"):
+        pellucid.save(model, tmp_path / f"{name}.safetensors")
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
+
+
+def test_a_file_saved_by_an_early_version_still_loads():
+    model = pellucid.load(GOLDEN / "centered_normalizer.safetensors")
+    assert model.n_tokens == 2
+    assert list(model.feature_names_in_) == ["länge", "width", "深さ", "t"]
+    X = pd.DataFrame(
+        [[3.0, 4.0, 0.0, 1.0], [0.0, 2.0, 1.0, 0.5], [1.0, 1.0, 1.0, 1.0]], columns=model.feature_names_in_
+    )
+    tokens = X.to_numpy().reshape(3, 2, 2)
+    unit = (tokens / np.linalg.norm(tokens, axis=2, keepdims=True)).reshape(3, 4)
+    centred = unit - unit.mean(axis=0)
+    np.testing.assert_allclose(model.transform(X), centred / np.linalg.norm(centred, axis=1, keepdims=True), atol=1e-12)
+
+
+def test_every_model_of_the_library_has_a_golden_file():
+    stems = {path.stem.replace("_", "") for path in GOLDEN.glob("*.safetensors")}
+    assert stems == {name.lower() for name in persistence.MODELS}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda h: h.update(format=99), r"has model format 99, written by Pellucid .*: upgrade it to load the file"),
+        (lambda h: h.update(format="1"), r"does not say which format"),
+        (lambda h: h.pop("format"), r"does not say which format"),
+        (lambda h: h.update({"class": "os.system"}), r"holds a 'os.system', which is not a model of this Pellucid"),
+        (lambda h: h.update({"class": ["a"]}), r"which is not a model of this Pellucid"),
+        (lambda h: h["params"].update(evil=1), r"has the parameter 'evil', which CenteredNormalizer does not have"),
+        (lambda h: h["values"].update(__class__="x"), r"has the value '__class__', which CenteredNormalizer does not"),
+        (lambda h: h["values"].update(n_features_in_=7), r"mean_ has shape \(6,\), which does not fit .* is 7"),
+        (lambda h: h["values"].pop("n_features_in_"), r"mean_ has shape \(6,\), which does not fit"),
+        (lambda h: h["text"].update(feature_names_in_=["a", "b"]), r"feature_names_in_ has shape \(2,\)"),
+        (lambda h: h["text"].update(feature_names_in_=[1] * 6), r"holds something other than text"),
+        (lambda h: h["text"].update(transform=["a"]), r"has the array 'transform', which CenteredNormalizer does not"),
+        (lambda h: h.pop("values"), r"has no values in its header"),
+        (lambda h: [1], r"header that is not a JSON object"),
+    ],
+)
+def test_a_strange_header_is_refused_with_a_sentence(model, tmp_path, change, sentence):
+    pellucid.save(model, tmp_path / "m.safetensors")
+
+    def apply(header):
+        result = change(header)
+        return result if result == [1] else None
+
+    rewrite(tmp_path / "m.safetensors", tmp_path / "bad.safetensors", change_header=apply)
+    with pytest.raises(ModelFileError, match=sentence):
+        pellucid.load(tmp_path / "bad.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda t: t.update(mean_=np.zeros((6, 1))), r"mean_ has 2 dimensions instead of 1"),
+        (lambda t: t.update(mean_=np.zeros(5)), r"mean_ has shape \(5,\), which does not fit"),
+        (lambda t: t.update(mean_=np.zeros(6, int)), r"mean_ holds int64 values"),
+        (lambda t: t.update(mean_=np.full(6, np.nan)), r"mean_ holds values that are not finite"),
+        (lambda t: t.update(other=np.zeros(6)), r"has the array 'other', which CenteredNormalizer does not have"),
+        (lambda t: t.clear(), r"holds no fitted CenteredNormalizer"),
+    ],
+)
+def test_strange_arrays_are_refused_with_a_sentence(model, tmp_path, change, sentence):
+    pellucid.save(model, tmp_path / "m.safetensors")
+    rewrite(tmp_path / "m.safetensors", tmp_path / "bad.safetensors", change_tensors=change)
+    with pytest.raises(ModelFileError, match=sentence):
+        pellucid.load(tmp_path / "bad.safetensors")
+
+
+def test_other_files_are_refused_with_a_sentence(tmp_path):
+    with pytest.raises(FileNotFoundError, match="There is no model file at"):
+        pellucid.load(tmp_path / "nothing.safetensors")
+    for content in (b"", b"hello", struct.pack("<Q", 2**60) + b"{}", b"\x80\x04K\x01."):
+        (tmp_path / "x.safetensors").write_bytes(content)
+        with pytest.raises(ModelFileError, match="damaged or not a model file"):
+            pellucid.load(tmp_path / "x.safetensors")
+    from safetensors.numpy import save_file
+
+    save_file({"a": np.zeros(2)}, tmp_path / "plain.safetensors")
+    with pytest.raises(ModelFileError, match=r"but not one that pellucid.save wrote"):
+        pellucid.load(tmp_path / "plain.safetensors")
+
+
+GOLDEN_BYTES = (GOLDEN / "centered_normalizer.safetensors").read_bytes()
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_mutated_files_give_a_model_or_a_sentence(tmp_path_factory, data):
+    content = bytearray(GOLDEN_BYTES)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        kind = data.draw(st.sampled_from(["flip", "cut", "insert"]))
+        if kind == "flip":
+            content[at] = data.draw(st.integers(0, 255))
+        elif kind == "cut":
+            del content[at : at + data.draw(st.integers(1, 40))]
+        else:
+            content[at:at] = data.draw(st.binary(min_size=1, max_size=8))
+        if not content:
+            break
+    path = tmp_path_factory.getbasetemp() / "mutated.safetensors"
+    path.write_bytes(bytes(content))
+    try:
+        model = pellucid.load(path)
+    except ModelFileError:
+        return
+    assert isinstance(model, CenteredNormalizer)
+    assert model.mean_.shape == (model.n_features_in_,)
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (np.random.default_rng(0), r"The parameter center is a Generator, which a model file cannot hold"),
+        (float("nan"), r"The parameter center is nan"),
+        (print, r"The parameter center is a builtin_function_or_method"),
+    ],
+)
+def test_what_cannot_be_saved_gets_a_sentence(model, tmp_path, value, sentence):
+    model.center = value
+    with pytest.raises(ValueError, match=sentence):
+        pellucid.save(model, tmp_path / "m.safetensors")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_fitted_models_of_the_library_are_saved(tmp_path):
+    with pytest.raises(TypeError, match="Only Pellucid's own models can be saved"):
+        pellucid.save(LogisticRegression(), tmp_path / "m.safetensors")
+    with pytest.raises(NotFittedError):
+        pellucid.save(CenteredNormalizer(), tmp_path / "m.safetensors")
+    with pytest.raises(ValueError, match=r"Model files end in .safetensors, but the path is 'm.pkl'"):
+        pellucid.save(CenteredNormalizer(), "m.pkl")
+
+
+def test_a_failed_save_leaves_the_old_file_whole(model, tmp_path, monkeypatch):
+    path = tmp_path / "m.safetensors"
+    pellucid.save(model, path)
+    before = path.read_bytes()
+
+    def full_disk(self, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        pellucid.save(model, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["m.safetensors"]
+
+
+KILLED = """
+import sys
+import numpy as np
+import pellucid
+from pellucid.preprocessing import CenteredNormalizer
+models = [CenteredNormalizer().fit(np.random.default_rng(i).standard_normal((3, 200_000))) for i in range(2)]
+print("ready", flush=True)
+while True:
+    for model in models:
+        pellucid.save(model, sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs kill -9")
+def test_a_killed_save_leaves_a_whole_file(tmp_path, rng):
+    path = tmp_path / "m.safetensors"
+    pellucid.save(CenteredNormalizer().fit(rng.standard_normal((3, 200_000))), path)
+    child = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"ready\n"
+    try:
+        child.wait(timeout=0.2 + 0.3 * rng.random())
+    except subprocess.TimeoutExpired:
+        child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    assert pellucid.load(path).mean_.shape == (200_000,)
