@@ -29,10 +29,11 @@ reproduce: $(VENV)/.dev
 	$(BIN)/python -m reproductions
 
 docs: $(VENV)/.dev
-	$(BIN)/python docs/check.py
+	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build
+	@echo 'Open docs/_build/index.html'
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,17 @@
+"""Run the named benchmarks (all if none is named), print their tables and write them to benchmarks/results/."""
+
+import importlib
+import sys
+from pathlib import Path
+
+ALL = ("startup", "solvers", "memory", "growth")
+
+if __name__ == "__main__":
+    names = sys.argv[1:] or ALL
+    unknown = set(names) - set(ALL)
+    if unknown:
+        sys.exit(f"There is no benchmark {sorted(unknown)[0]!r}; there are {', '.join(ALL)}.")
+    results = Path(__file__).parent / "results"
+    results.mkdir(exist_ok=True)
+    for name in names:
+        importlib.import_module(f"benchmarks.{name}").run(results)

@@ -1,0 +1,29 @@
+"""Problems of the size users have, with known structure."""
+
+import numpy as np
+
+
+def grouped(n=20_000, d=512, n_groups=12, per_group=10, active=2.5, likeness=0.3, dtype=np.float64, seed=0):
+    """Rows made of a few groups of atoms each, with noise: (X, atoms, mask of the allowed atoms, groups).
+
+    ``likeness`` is how much the atoms of a group have in common; paper 1 finds learned atoms nearly orthogonal.
+    """
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_groups), per_group)
+    atoms = rng.standard_normal((len(groups), d)) + likeness * rng.standard_normal((n_groups, d))[groups]
+    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    labels = rng.random((n, n_groups)) < active / n_groups
+    labels[~labels.any(axis=1), 0] = True
+    mask = labels[:, groups]
+    codes = rng.exponential(size=mask.shape) * (mask & (rng.random(mask.shape) < 0.5))
+    X = codes @ atoms
+    X += 0.5 * np.linalg.norm(X, axis=1).mean() / np.sqrt(d) * rng.standard_normal((n, d))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X.astype(dtype), atoms.astype(dtype), mask, groups
+
+
+def dictionary(n, d, m, seed=0):
+    """Gaussian rows and unit atoms."""
+    rng = np.random.default_rng(seed)
+    X, atoms = rng.standard_normal((n, d)), rng.standard_normal((m, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True), atoms / np.linalg.norm(atoms, axis=1, keepdims=True)

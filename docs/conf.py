@@ -1,0 +1,15 @@
+"""Sphinx configuration: Markdown pages, an API reference from the docstrings, no network."""
+
+import pellucid
+
+project = "Pellucid"
+author = "the Pellucid authors"
+copyright = "2026, the Pellucid authors"
+version = release = pellucid.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "Pellucid"
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_numpy_docstring = True

@@ -1,0 +1,1 @@
+"""The papers' experiments, the paper's figure beside ours: ``make reproduce``."""

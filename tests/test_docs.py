@@ -1,0 +1,45 @@
+"""What the documentation says must be so."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_python_block_runs(page, tmp_path, monkeypatch):
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    if not blocks:
+        pytest.skip("no code on this page")
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+def test_the_two_commands_come_first_in_the_readme():
+    commands = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S | re.M)
+    assert [line.split("#")[0].strip() for line in commands[0].splitlines()] == ["make demo", "make test"]
+
+
+def test_figures_in_the_readme_are_the_measured_ones():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    measured = (ROOT / "benchmarks" / "results" / "solvers.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `?(?:nnls|lasso|OMP|box_qp)`?, .*\|$", readme, flags=re.M)
+    assert len(rows) == 4
+    for row in rows:
+        for figure in re.findall(r"[\d.]+ (?:ms|s)\b|[\d.]+×", row):
+            assert figure in measured, f"{figure} is not in benchmarks/results/solvers.md"
+    startup = json.loads((ROOT / "benchmarks" / "results" / "startup.json").read_text(encoding="utf-8"))
+    for task in startup["rows"]:
+        assert f"{task['best']['ours'] * 1000:.3g} ms" in readme
+
+
+@pytest.mark.parametrize("path", [p for p in ROOT.glob("**/*.md") if ".venv" not in p.parts], ids=str)
+def test_links_and_pictures_exist(path):
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), f"{path.name} points to {target}"
