@@ -26,6 +26,7 @@ KEY = "pellucid"
 # the classes that a file may name, and where each lives today; a name never changes once a file may hold it
 MODELS = {
     "CenteredNormalizer": "pellucid.preprocessing",
+    "ConceptSubspaces": "pellucid.concepts",
 }
 
 NUMPY_KINDS = {"f": "f", "i": "iu", "b": "b"}
