@@ -184,7 +184,7 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
             if not 0 < self.n_atoms < 1:
                 raise ValueError(f"A float n_atoms is a share of energy between 0 and 1, got {self.n_atoms}.")
             return float(self.n_atoms)
-        sizes = [self.n_atoms] * n_concepts if np.ndim(self.n_atoms) == 0 else list(self.n_atoms)  # type: ignore[arg-type]
+        sizes: list[Any] = [self.n_atoms] * n_concepts if np.ndim(self.n_atoms) == 0 else list(self.n_atoms)  # type: ignore[arg-type]
         if len(sizes) != n_concepts or any(int(size) != size or size < 1 for size in sizes):
             raise ValueError(f"n_atoms must be a positive whole number, or one for each of {n_concepts} concepts.")
         return [int(size) for size in sizes]
@@ -319,7 +319,7 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
         return described
 
     def cooccurrence(self, X: ArrayLike, n_nonzero: int | None = None) -> NDArray[np.float64]:
-        """How often atoms are used together (M, M) in greedy codes of X; each row is divided by its diagonal (Fig. 5)."""
+        """How often atoms are used together (M, M) in greedy codes of X, each row divided by its diagonal (Fig. 5)."""
         on = (self.encode(X, method="omp", n_nonzero=n_nonzero) > 0).astype(np.float64)
         counts = on.T @ on
         return np.asarray(counts / np.maximum(counts.diagonal()[:, None], 1.0))

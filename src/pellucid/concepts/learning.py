@@ -16,14 +16,18 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from pellucid.concepts.labels import Indicator
-from pellucid.solvers import leading_atom, nnls, nonnegative_power
-from pellucid.solvers.rank_one import majority_sign
+from pellucid.solvers import nnls
+from pellucid.solvers._cholesky import kernel
+from pellucid.solvers._threads import one_blas_thread, run_rows
+from pellucid.solvers.rank_one import lanczos, majority_sign
 
 Floats = NDArray[Any]
 
 # an atom step needs no more digits than the next sweep keeps
 ATOM_TOL = 1e-4
 POWER_STEPS = 20
+# rows that a thread takes at a time in a pass over the residual
+PASS_ROWS = 512
 
 
 def initial_atoms(
@@ -44,18 +48,21 @@ def svd_atoms(rows: Floats, size: int | float) -> Floats:
 
     A float asks for as many as keep that share of the energy.
     """
-    wide = rows.astype(np.float64, copy=False)
     if len(rows) <= rows.shape[1]:
-        _, values, vectors = np.linalg.svd(wide, full_matrices=False)
+        _, values, vectors = np.linalg.svd(rows.astype(np.float64, copy=False), full_matrices=False)
         energy = values**2
     else:
-        energy, columns = eigh(wide.T @ wide)
+        gram = (rows.T @ rows).astype(np.float64)
+        last = None if isinstance(size, float) else (max(0, len(gram) - size), len(gram) - 1)
+        with one_blas_thread():  # at this size a second thread only waits, and where cores are busy it waits long
+            energy, columns = eigh(gram, subset_by_index=last)
         energy, vectors = np.maximum(energy[::-1], 0.0), columns[:, ::-1].T
     if isinstance(size, float):
-        share = np.cumsum(energy) / max(energy.sum(), np.finfo(np.float64).tiny)
-        size = int(np.searchsorted(share, size - 1e-12) + 1)
-    atoms = vectors[: min(size, int(max(1, np.count_nonzero(energy > 1e-12 * energy[0]))))]
-    signs = np.array([majority_sign(column) for column in (wide @ atoms.T).T])
+        share = np.cumsum(energy) / max(float(energy.sum()), np.finfo(np.float64).tiny)
+        size = int(np.searchsorted(share, size - 1e-12)) + 1
+    rank = max(1, int(np.count_nonzero(energy > 1e-12 * energy[0])))
+    atoms = vectors[: min(size, rank)]
+    signs = np.array([majority_sign(column) for column in (rows @ atoms.T.astype(rows.dtype)).T])
     return np.asarray(atoms * signs[:, None])
 
 
@@ -99,41 +106,143 @@ def update_atoms(
     overwritten. Atoms that no row uses are re-seeded, or left alone in a mini-batch that need not know them."""
     R = X - codes @ atoms
     used = sparse.csc_matrix(codes)
-    reseeded, largest, penalty = 0, 0.0, 0.0
+    reseeded, largest = 0, 0.0
     for m in range(len(atoms)):
         part = slice(used.indptr[m], used.indptr[m + 1])
         support, old = used.indices[part], used.data[part]
         if not support.size:
             reseeded += _reseed(R, Y[:, groups[m]], atoms, m, codes) if reseed else 0
             continue
-        E = R[support]
-        before = float(np.einsum("ij,ij->", E, E, dtype=np.float64)) + ridge * float(old @ old)
-        E += np.multiply.outer(old, atoms[m])
-        atom = atom_step(E, atoms[m], old, update)
-        coefficients = np.maximum(E @ atom, 0)  # the best non-negative ones for this atom (Eq. 10)
-        coefficients /= 1 + ridge
-        E -= np.multiply.outer(coefficients, atom)
-        after = float(np.einsum("ij,ij->", E, E, dtype=np.float64)) + ridge * float(coefficients @ coefficients)
-        if monotone and after > before:  # Eq. 13
-            penalty += ridge * float(old @ old)
-            continue
-        R[support] = E
+        rest = Remainder(R, support, old, atoms[m])
+        atom = atom_step(rest, update)
+        projections = rest.project(atom)
+        sign = majority_sign(projections)
+        atom, best = sign * atom, np.maximum(sign * projections, 0)  # best non-negative coefficients (Eq. 10)
+        if monotone:
+            # Eq. 13, both sides without ‖E‖²: what the new pair explains against what the old one did
+            gained = float(best @ best) / (1 + ridge)
+            had = 2 * float(old @ rest.project(atoms[m])) - (1 + ridge) * float(old @ old)
+            if gained < had:
+                continue
+        coefficients = best / (1 + ridge)
+        rest.replace(coefficients, atom)
         largest = max(largest, float(np.linalg.norm(atom - atoms[m])))
-        atoms[m] = atom
-        codes[support, m] = coefficients
-        penalty += ridge * float(coefficients @ coefficients)
-    return Sweep(float(np.einsum("ij,ij->", R, R, dtype=np.float64)), penalty, reseeded, largest)
+        atoms[m], codes[support, m] = atom, coefficients
+    error = float(sum(np.vdot(r, r) for r in np.array_split(R.ravel(), 64)))
+    return Sweep(error, ridge * float(np.vdot(codes, codes)), reseeded, largest)
 
 
-def atom_step(E: Floats, atom: Floats, coefficients: Floats, update: str) -> Floats:
-    """The new atom for the rows E that use it, what the others explain taken out."""
+def atom_step(rest: Remainder, update: str) -> Floats:
+    """The new atom for the rows that use it, what the others explain taken out; its sign is still open."""
     if update == "svd":
-        return leading_atom(E, atom, tol=ATOM_TOL).atom
-    if update == "bcd":  # Eq. 15: least squares for the old coefficients
-        new = coefficients @ E
-        length = np.linalg.norm(new)
-        return np.asarray(new / length) if length > 0 else atom
-    return nonnegative_power(E, atom, tol=ATOM_TOL, max_iter=POWER_STEPS).atom  # Eq. 19
+        return lanczos(rest.square, rest.atom, ATOM_TOL, 100)[0].astype(rest.atom.dtype)
+    if update == "power":  # Eq. 19
+        atom = rest.atom
+        for _ in range(POWER_STEPS):
+            new = _unit(rest.positive_square(atom), atom)
+            moved = float(np.linalg.norm(new - atom))
+            atom = new
+            if moved <= ATOM_TOL:
+                break
+        return atom
+    return _unit(rest.combine(rest.old), rest.atom)  # Eq. 15: least squares for the old coefficients
+
+
+def _unit(vector: Floats, otherwise: Floats) -> Floats:
+    length = np.linalg.norm(vector)
+    return np.asarray(vector / length, dtype=otherwise.dtype) if length > 0 else otherwise
+
+
+class Remainder:
+    """E = R[support] + old ⊗ atom, what is left for one atom to explain, never formed: each product is one pass over
+    the residual's rows."""
+
+    def __init__(self, R: Floats, support: NDArray[np.int32], old: Floats, atom: Floats) -> None:
+        self.R, self.support, self.old, self.atom = R, support, old, atom.copy()
+
+    def square(self, v: Floats) -> Floats:
+        """EᵀEv."""
+        return self._square(v, False)
+
+    def positive_square(self, v: Floats) -> Floats:
+        """Eᵀmax(0, Ev)."""
+        return self._square(v, True)
+
+    def _square(self, v: Floats, positive: bool) -> Floats:
+        v = v.astype(self.R.dtype, copy=False)
+        inner = self.R.dtype.type(self.atom @ v)
+        parts: dict[int, Floats] = {}
+
+        def part(start: int, stop: int) -> None:
+            parts[start] = np.zeros(v.size, dtype=self.R.dtype)
+            square_rows(
+                self.R, self.support[start:stop], self.old[start:stop], self.atom, v, inner, positive, parts[start]
+            )
+
+        run_rows(part, self.support.size, min_rows=PASS_ROWS)
+        return np.asarray(sum(parts[start].astype(np.float64) for start in sorted(parts)))
+
+    def project(self, v: Floats) -> Floats:
+        """Ev."""
+        out = np.empty(self.support.size, dtype=self.R.dtype)
+        inner = self.R.dtype.type(self.atom @ v)
+
+        def part(start: int, stop: int) -> None:
+            project_rows(self.R, self.support[start:stop], self.old[start:stop], v, inner, out[start:stop])
+
+        run_rows(part, self.support.size, min_rows=PASS_ROWS)
+        return out
+
+    def combine(self, weights: Floats) -> Floats:
+        """Eᵀ·weights."""
+        return np.asarray(weights @ self.R[self.support] + (weights @ self.old) * self.atom)
+
+    def replace(self, new: Floats, atom: Floats) -> None:
+        """Put E − new ⊗ atom back into the residual."""
+
+        def part(start: int, stop: int) -> None:
+            replace_rows(self.R, self.support[start:stop], self.old[start:stop], self.atom, new[start:stop], atom)
+
+        run_rows(part, self.support.size, min_rows=PASS_ROWS)
+
+
+@kernel
+def square_rows(
+    R: Floats, support: NDArray[np.int32], old: Floats, atom: Floats, v: Floats, inner: float, positive: bool,
+    out: Floats,
+) -> None:  # fmt: skip
+    along = inner * 0
+    for i in range(len(support)):
+        row = support[i]
+        t = old[i] * inner
+        for k in range(len(v)):
+            t += R[row, k] * v[k]
+        if positive and t < 0:
+            continue
+        for k in range(len(v)):
+            out[k] += t * R[row, k]
+        along += t * old[i]
+    for k in range(len(v)):
+        out[k] += along * atom[k]
+
+
+@kernel
+def project_rows(R: Floats, support: NDArray[np.int32], old: Floats, v: Floats, inner: float, out: Floats) -> None:
+    for i in range(len(support)):
+        t = old[i] * inner
+        for k in range(len(v)):
+            t += R[support[i], k] * v[k]
+        out[i] = t
+
+
+@kernel
+def replace_rows(
+    R: Floats, support: NDArray[np.int32], old: Floats, old_atom: Floats, new: Floats, atom: Floats
+) -> None:
+    for i in range(len(support)):
+        row = support[i]
+        for k in range(len(atom)):
+            R[row, k] += old[i] * old_atom[k] - new[i] * atom[k]
 
 
 def _reseed(R: Floats, members: Indicator, atoms: Floats, m: int, codes: Floats) -> int:

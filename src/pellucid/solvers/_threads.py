@@ -7,6 +7,7 @@ twice, however many Python threads call the solvers at once.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -21,8 +22,10 @@ _blas: Any = None
 CHUNKS = 32
 
 
+@functools.cache
 def available_cores() -> int:
-    """Cores this process may use: affinity, container quota and the limits of an enclosing worker pool."""
+    """Cores this process may use: affinity, container quota and the limits of an enclosing worker pool; asked once,
+    since the answer is in a handful of system files."""
     import joblib
 
     cores = int(joblib.cpu_count())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,11 @@ def leading_atom(E: ArrayLike, init: ArrayLike | None = None, *, tol: float = 1e
     check_iteration(tol, max_iter)
     start = _as_start(init, matrix)
     dense = min(matrix.shape) <= DENSE
-    atom, residual = _dense(matrix) if dense else _lanczos(matrix, start, tol, max_iter)
+    if dense:
+        atom, residual = _dense(matrix)
+    else:
+        square = lambda v: (matrix @ v.astype(matrix.dtype, copy=False)) @ matrix  # noqa: E731
+        atom, residual = lanczos(square, start, _limit(tol, matrix), max_iter)
     return _signed(matrix, atom, residual, tol)
 
 
@@ -107,10 +112,15 @@ def _eigen_residual(E: FloatMatrix, atom: NDArray[Any]) -> float:
     return float(np.linalg.norm(image - value * atom)) / value if value > 0 else 0.0
 
 
-def _lanczos(E: FloatMatrix, start: NDArray[Any], tol: float, max_iter: int) -> tuple[NDArray[Any], float]:
-    """Lanczos on EᵀE with full reorthogonalisation, begun at ``start``; a warm start takes a handful of products."""
-    limit = _limit(tol, E)
-    basis = np.empty((min(64, E.shape[1]), E.shape[1]), dtype=np.float64)
+def lanczos(
+    apply: Callable[[NDArray[Any]], NDArray[Any]], start: NDArray[Any], limit: float, max_iter: int
+) -> tuple[NDArray[np.float64], float]:
+    """Leading eigenvector of the semidefinite matrix behind ``apply``, and the relative residual ‖Mb − λb‖/λ.
+
+    Lanczos with full reorthogonalisation, restarted from the best vector; a start near the answer takes a handful of
+    products.
+    """
+    basis = np.empty((min(64, start.size), start.size), dtype=np.float64)
     residual, steps = np.inf, 0
     while steps < max_iter:
         basis[0] = start
@@ -118,7 +128,7 @@ def _lanczos(E: FloatMatrix, start: NDArray[Any], tol: float, max_iter: int) -> 
         off: list[float] = []
         for k in range(len(basis)):
             steps += 1
-            image = ((E @ basis[k].astype(E.dtype, copy=False)) @ E).astype(np.float64, copy=False)
+            image = np.asarray(apply(basis[k]), dtype=np.float64)
             diagonal.append(float(image @ basis[k]))
             for _ in range(2):  # twice is enough to keep the basis orthogonal to round-off
                 image = image - (basis[: k + 1] @ image) @ basis[: k + 1]

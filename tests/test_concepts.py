@@ -1,0 +1,374 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.linalg import subspace_angles
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import pellucid
+from oracles import nonnegative_least_squares
+from pellucid import ConceptSubspaces
+from pellucid.concepts.labels import as_indicator
+from pellucid.concepts.learning import initial_atoms, solve_codes, svd_atoms, update_atoms
+from pellucid.datasets import load_scenes
+from pellucid.preprocessing import CenteredNormalizer
+
+
+@parametrize_with_checks([ConceptSubspaces(n_atoms=2, max_iter=2)])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def planted(n=400, d=40, n_concepts=4, per_concept=3, noise=0.0, seed=0):
+    """Rows that are non-negative mixtures of the atoms of one or two concepts each."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.standard_normal((n_concepts * per_concept, d))
+    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    groups = np.repeat(np.arange(n_concepts), per_concept)
+    Y = np.zeros((n, n_concepts), dtype=bool)
+    for row in Y:
+        row[rng.permutation(n_concepts)[: rng.integers(1, 3)]] = True
+    codes = rng.exponential(size=(n, len(atoms))) * Y[:, groups] * (rng.random((n, len(atoms))) < 0.7)
+    X = codes @ atoms + noise * rng.standard_normal((n, d))
+    return X, Y, atoms, groups
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    scenes = load_scenes()
+    return scenes, CenteredNormalizer().fit_transform(scenes.vectors)
+
+
+def plain_sweep(X, Y, atoms, groups):
+    """Algorithm 1 as it is printed: NNLS row by row, a full SVD of every remainder, no residual kept."""
+    codes = np.zeros((len(X), len(atoms)))
+    for i in range(len(X)):
+        index = np.flatnonzero(Y[i, groups])
+        if index.size:
+            codes[i, index] = nonnegative_least_squares(atoms[index], X[i])
+    atoms = atoms.copy()
+    for m in range(len(atoms)):
+        support = np.flatnonzero(codes[:, m])
+        if not support.size:
+            continue
+        others = np.arange(len(atoms)) != m
+        E = X[support] - codes[np.ix_(support, others)] @ atoms[others]
+        left, values, right = np.linalg.svd(E, full_matrices=False)
+        beta, b = values[0] * left[:, 0], right[0]
+        if np.linalg.norm(np.maximum(beta, 0)) < np.linalg.norm(np.maximum(-beta, 0)):
+            beta, b = -beta, -b
+        atoms[m], codes[support, m] = b, np.maximum(beta, 0)
+    return atoms, np.square(X - codes @ atoms).sum() / len(X)
+
+
+def test_two_sweeps_equal_a_plain_transcription_of_algorithm_1():
+    X, Y, _, _ = planted(150, 12, noise=0.3)
+    atoms, groups = initial_atoms(X, Y, [3] * 4, "svd", None)
+    model = ConceptSubspaces(3, max_iter=2, tol=0).fit(X, Y)
+    errors = []
+    for _ in range(2):
+        atoms, error = plain_sweep(X, Y, atoms, groups)
+        errors.append(error)
+    np.testing.assert_allclose(model.objective_[1:], errors, rtol=1e-5)
+    assert np.abs(np.einsum("ij,ij->i", model.atoms_, atoms)).min() > 0.9999
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(["svd", "bcd", "power"]),
+    st.sampled_from(["svd", "sample"]),
+    st.sampled_from([0.0, 0.2]),
+    st.integers(1, 4),
+    st.integers(0, 2**31),
+)
+def test_objective_never_rises_when_monotone(update, init, ridge, n_atoms, seed):
+    X, Y, _, _ = planted(60, 8, noise=0.5, seed=seed)
+    model = ConceptSubspaces(
+        n_atoms, max_iter=6, update=update, init=init, ridge=ridge, monotone=True, tol=0, random_state=seed
+    ).fit(X, Y)
+    rises = np.diff(model.objective_)
+    assert (rises <= 1e-9 * model.objective_[0]).all() or model.n_dead_ > 0, rises
+
+
+def test_the_check_keeps_a_better_atom():
+    """All rows share v; u has more energy, but of both signs, and half of it is lost when negatives are cut off."""
+    signs = np.where(np.arange(20) % 2, 1.0, -1.0)
+    X = np.column_stack([np.ones(20), 1.1 * signs])
+    Y, groups = np.ones((20, 1), dtype=bool), np.zeros(1, dtype=int)
+    results = {}
+    for monotone in (False, True):
+        atoms, codes = np.array([[1.0, 0.0]]), np.ones((20, 1))
+        results[monotone] = update_atoms(X, Y, atoms, groups, codes, "svd", monotone, 0.0).squared_error
+    before = np.square(X[:, 1]).sum()
+    assert results[False] > 1.3 * before
+    assert results[True] == pytest.approx(before)
+
+
+@pytest.mark.parametrize("update", ["svd", "bcd", "power"])
+def test_planted_cones_are_recovered_under_noise(update):
+    X, Y, atoms, groups = planted(600, 40, noise=0.01)
+    model = ConceptSubspaces(3, max_iter=60, update=update, tol=1e-7).fit(X, Y)
+    # a cone is found up to being wider than planted: the planted atoms lie in it and it spans no more than they do
+    for j in range(4):
+        learned, true = model.atoms_[model.groups_ == j], atoms[groups == j]
+        assert np.linalg.norm(true - model.project(true, f"concept {j}"), axis=1).max() < 0.1
+        assert np.cos(subspace_angles(learned.T, true.T).max()) > 0.99
+    assert model.objective_[-1] < 0.02 * np.square(X).sum(axis=1).mean()
+
+
+def test_codes_respect_labels_exactly():
+    X, Y, _, _ = planted(noise=0.3)
+    model = ConceptSubspaces(3, max_iter=2).fit(X, Y)
+    codes = model.encode(X, active=Y)
+    assert (codes[~Y[:, model.groups_]] == 0).all()
+    parts = model.components(X, active=Y)
+    assert (parts[~Y] == 0).all()
+    np.testing.assert_allclose(parts.sum(axis=1), codes @ model.atoms_, atol=1e-10)
+
+
+def test_projection_is_the_nearest_point_of_the_cone(rng):
+    X, Y, _, _ = planted(noise=0.3)
+    model = ConceptSubspaces(3, max_iter=2).fit(X, Y, ["a", "b", "c", "d"])
+    mine = model.atoms_[model.groups_ == 1]
+    expected = np.array([nonnegative_least_squares(mine, x) @ mine for x in X[:30]])
+    np.testing.assert_allclose(model.project(X[:30], "b"), expected, atol=1e-9)
+    both = np.isin(model.groups_, [1, 3])
+    expected = np.array([nonnegative_least_squares(model.atoms_[both], x) @ model.atoms_[both] for x in X[:30]])
+    np.testing.assert_allclose(model.project(X[:30], ["b", "d"]), expected, atol=1e-9)
+    # a projection projects to itself, and what is removed leaves nothing that points along the concept
+    np.testing.assert_allclose(model.project(model.project(X, "b"), "b"), model.project(X, "b"), atol=1e-9)
+    assert (model.remove(X, "b") @ mine.T).max() < 1e-9
+
+
+def test_rows_do_not_depend_on_each_other():
+    X, Y, _, _ = planted(noise=0.3)
+    model = ConceptSubspaces(3, max_iter=2).fit(X, Y)
+    np.testing.assert_allclose(model.transform(X)[[5, 77]], model.transform(X[[5, 77]]), atol=1e-10)
+    np.testing.assert_allclose(model.project(X, "concept 0")[9:10], model.project(X[9:10], "concept 0"), atol=1e-10)
+
+
+def test_scale_and_rotation(rng):
+    X, Y, _, _ = planted(noise=0.2)
+    Q = np.linalg.qr(rng.standard_normal((40, 40)))[0]
+    one, scaled, turned = (ConceptSubspaces(3, max_iter=3, tol=0).fit(data, Y) for data in (X, 100 * X, X @ Q))
+    np.testing.assert_allclose(scaled.project(100 * X, "concept 1"), 100 * one.project(X, "concept 1"), atol=1e-2)
+    np.testing.assert_allclose(turned.project(X @ Q, "concept 1"), one.project(X, "concept 1") @ Q, atol=1e-3)
+    np.testing.assert_allclose(scaled.objective_, 1e4 * one.objective_, rtol=1e-4)
+
+
+def test_unlabelled_rows_small_concepts_and_duplicates():
+    X, Y, _, _ = planted(60, 10, noise=0.1)
+    Y[:5] = False
+    Y[:, 3] = False
+    Y[10:12, 3] = True  # two rows, fewer than the atoms asked for
+    X = np.vstack([X, X[:20]])
+    Y = np.vstack([Y, Y[:20]])
+    model = ConceptSubspaces(5, max_iter=3).fit(X, Y)
+    assert np.bincount(model.groups_)[3] <= 4
+    assert np.isfinite(model.atoms_).all()
+    np.testing.assert_allclose(np.linalg.norm(model.atoms_, axis=1), 1, atol=1e-6)
+
+
+def test_dead_atoms_are_revived(rng):
+    """A concept whose rows all point one way leaves further atoms idle until they are re-seeded."""
+    X, Y, _, _ = planted(200, 20, noise=0.05)
+    model = ConceptSubspaces(3, max_iter=0, init="sample", random_state=0).fit(X, Y)
+    model.atoms_[1] = -X.mean(axis=0) / np.linalg.norm(X.mean(axis=0))
+    codes = solve_codes(X, Y, model.atoms_, model.groups_, 0.0)
+    codes[:, 1] = 0
+    sweep = update_atoms(X, Y, model.atoms_, model.groups_, codes, "svd", False, 0.0)
+    assert sweep.reseeded == 1
+    assert (solve_codes(X, Y, model.atoms_, model.groups_, 0.0)[:, 1] > 0).any()
+
+
+def test_number_of_atoms_by_energy(rng):
+    X, Y, _, _ = planted(300, 30, noise=0.2)
+    model = ConceptSubspaces(0.8, max_iter=0).fit(X, Y)
+    for j in range(4):
+        rows = X[Y[:, j]]
+        values = np.linalg.svd(rows, compute_uv=False) ** 2
+        count = int(np.bincount(model.groups_)[j])
+        assert values[:count].sum() >= 0.8 * values.sum() > values[: count - 1].sum()
+    np.testing.assert_array_equal(
+        np.bincount(ConceptSubspaces([1, 2, 3, 4], max_iter=0).fit(X, Y).groups_), [1, 2, 3, 4]
+    )
+
+
+def test_start_is_the_supervised_svd(rng):
+    rows = rng.standard_normal((50, 8)) + 1
+    for data in (rows, rows[:6]):
+        atoms = svd_atoms(data, 3)
+        right = np.linalg.svd(data)[2][:3]
+        np.testing.assert_allclose(np.abs(np.einsum("ij,ij->i", atoms, right)), 1, atol=1e-9)
+        up = np.square(np.maximum(data @ atoms.T, 0)).sum(axis=0)
+        assert (up >= np.square(np.minimum(data @ atoms.T, 0)).sum(axis=0)).all()
+
+
+def test_mini_batches_and_partial_fit_learn_too():
+    X, Y, _, _ = planted(600, 40, noise=0.01)
+    for model in (
+        ConceptSubspaces(3, max_iter=40, batch_size=100, random_state=0).fit(X, Y),
+        ConceptSubspaces(3, random_state=0),
+    ):
+        if not hasattr(model, "atoms_"):
+            for _ in range(40):
+                for start in range(0, 600, 150):
+                    model.partial_fit(X[start : start + 150], Y[start : start + 150])
+        error = np.square(X - model.inverse_transform(model.encode(X, active=Y))).sum() / np.square(X).sum()
+        assert error < 0.05
+
+
+def test_same_seed_same_bits_and_interrupts_are_harmless(monkeypatch):
+    X, Y, _, _ = planted(noise=0.2)
+    one, two = (ConceptSubspaces(3, init="sample", batch_size=64, random_state=7).fit(X, Y) for _ in range(2))
+    np.testing.assert_array_equal(one.atoms_, two.atoms_)
+    import pellucid.concepts.estimator as estimator
+
+    calls = []
+
+    def interrupted(*arguments, **settings):
+        calls.append(1)
+        if len(calls) > 2:
+            raise KeyboardInterrupt
+        return real(*arguments, **settings)
+
+    real = estimator.update_atoms
+    monkeypatch.setattr(estimator, "update_atoms", interrupted)
+    with pytest.warns(UserWarning, match="Stopped after 2 sweeps; what was learned is usable"):
+        model = ConceptSubspaces(3, tol=0).fit(X, Y)
+    assert model.n_iter_ == 2
+    assert model.transform(X).shape == (400, 12)
+
+
+def test_validation_rows_stop_the_learning(rng):
+    X, Y, _, _ = planted(40, 30, noise=0.5)
+    Xv, Yv, _, _ = planted(400, 30, noise=0.5)
+    model = ConceptSubspaces(8, max_iter=50, tol=0).fit(X, Y, validation=(Xv, Yv))
+    assert model.n_iter_ < 50
+    longer = ConceptSubspaces(8, max_iter=50, tol=0).fit(X, Y)
+    held = lambda m: np.square(Xv - m.inverse_transform(m.encode(Xv, active=Yv))).sum()  # noqa: E731
+    assert held(model) <= held(longer)
+
+
+LABELS = [{"cat"}, {"dog", "cat"}, set(), {"dog"}]
+INDICATOR = np.array([[1, 0], [1, 1], [0, 0], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("Y", "names"),
+    [
+        (LABELS, None),
+        ([["cat"], ["dog", "cat"], [], ["dog"]], None),
+        (INDICATOR, ["cat", "dog"]),
+        (INDICATOR.astype(float), ["cat", "dog"]),
+        (sparse.csr_matrix(INDICATOR), ["cat", "dog"]),
+        (pd.DataFrame(INDICATOR, columns=["cat", "dog"]), None),
+    ],
+)
+def test_labels_in_any_form(Y, names):
+    indicator, found = as_indicator(Y, names)
+    np.testing.assert_array_equal(indicator, INDICATOR)
+    assert found == ["cat", "dog"]
+
+
+def test_class_labels_are_concepts():
+    indicator, names = as_indicator(["ß", "a", "ß"])
+    assert names == ["a", "ß"]
+    np.testing.assert_array_equal(indicator, [[0, 1], [1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("Y", "names", "sentence"),
+    [
+        (np.full((3, 2), 2), None, "Y must hold only 0 and 1, but has 2 at row 0, column 0"),
+        (np.array([["a", "b"]]), None, "Y must hold 0 and 1 in a row per item"),
+        (INDICATOR, ["cat"], "There are 1 concept names for 2 concepts"),
+        (INDICATOR, ["cat", "cat"], "The concept name 'cat' occurs twice"),
+        (LABELS, ["cat"], "Row 1 has the concept 'dog', which is not among the concept names"),
+        (np.zeros((2, 2, 2)), None, "Y must have one or two dimensions"),
+        (np.array([1.0, np.nan]), None, "Y has nan at row 1"),
+    ],
+)
+def test_bad_labels_get_a_sentence(Y, names, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        as_indicator(Y, names)
+
+
+@pytest.mark.parametrize(
+    ("settings_", "arguments", "sentence"),
+    [
+        ({}, {"Y": np.array([[1, 0]] * 10)}, "No row has the concept 'concept 1'; leave it out or add rows"),
+        ({}, {"Y": np.ones((9, 2))}, "X has 10 rows, but Y has 9"),
+        ({"init": "x"}, {}, 'init must be "svd" or "sample", got \'x\''),
+        ({"update": "x"}, {}, 'update must be "svd", "bcd" or "power"'),
+        ({"n_atoms": 0}, {}, "n_atoms must be a positive whole number"),
+        ({"n_atoms": [1]}, {}, "n_atoms must be a positive whole number, or one for each of 2 concepts"),
+        ({"n_atoms": 1.5}, {}, "A float n_atoms is a share of energy between 0 and 1, got 1.5"),
+    ],
+)
+def test_bad_settings_get_a_sentence(rng, settings_, arguments, sentence):
+    call = {"X": rng.standard_normal((10, 4)), "Y": np.array([[1, 0], [0, 1]] * 5)} | arguments
+    with pytest.raises(ValueError, match=sentence):
+        ConceptSubspaces(**settings_).fit(**call)
+
+
+def test_a_wrong_concept_name_suggests_the_nearest(scenes):
+    data, X = scenes
+    model = ConceptSubspaces(2, max_iter=0).fit(X[:500], data.coarse[:500], data.coarse_names)
+    with pytest.raises(ValueError, match=r"There is no concept 'animals': did you mean 'animal'?"):
+        model.project(X[:1], "animals")
+    with pytest.raises(ValueError, match="There is no concept 'zzz': there are 'person'"):
+        model.project(X[:1], ["animal", "zzz"])
+    with pytest.raises(ValueError, match="Name at least one concept"):
+        model.project(X[:1], [])
+    with pytest.raises(ValueError, match='method must be "nnls", "omp" or "group_omp"'):
+        model.encode(X[:1], method="magic")
+    with pytest.raises(ValueError, match="codes must have 24 columns, one per atom"):
+        model.inverse_transform(np.ones((1, 3)))
+
+
+def test_scenes_end_to_end(scenes, tmp_path):
+    """Supervised cones on the data set that ships: activities tell labels, captions name the concept, files load."""
+    data, X = scenes
+    train, test = data.split.train, data.split.candidates
+    model = ConceptSubspaces(6).fit(X[train], data.coarse[train], data.coarse_names)
+    activity = model.activity(X[test])
+    np.testing.assert_allclose(activity.sum(axis=1), 1, atol=1e-5)
+    best = np.array(data.coarse[test])[np.arange(len(test)), activity.argmax(axis=1)]
+    assert best.mean() > 0.85
+    cosine = model.activity(X[test], kind="cosine")
+    assert np.abs(cosine).max() <= 1 + 1e-6
+    captions = model.captions(data.words, data.word_vectors)
+    assert set(captions) == set(data.coarse_names)
+    words = {w for w, _ in captions["animal"]}
+    assert words & {"cat", "dog", "animal", "kitten", "puppy", "horse", "animals", "bird", "pet"}, captions["animal"]
+    pellucid.save(model, tmp_path / "m.safetensors")
+    again = pellucid.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(again.project(X[:9], "food"), model.project(X[:9], "food"))
+    assert list(again.concept_names_) == list(model.concept_names_)
+
+
+def test_cooccurrence_and_coherence(scenes):
+    data, X = scenes
+    model = ConceptSubspaces(4, max_iter=3).fit(X, data.coarse, data.coarse_names)
+    together, cosines = model.cooccurrence(X), model.coherence()
+    same = model.groups_[:, None] == model.groups_[None]
+    off = ~np.eye(len(same), dtype=bool)
+    assert together[same & off].mean() > together[~same].mean()
+    np.testing.assert_allclose(cosines.diagonal(), 1, atol=1e-6)
+    used = model.encode(X[:50], method="group_omp", n_concepts=2) > 0
+    assert all(len(set(model.groups_[row])) <= 2 for row in used)
+
+
+def test_pipeline_float16_and_names(scenes):
+    data, _ = scenes
+    half = data.vectors[:800].astype(np.float16)
+    model = make_pipeline(CenteredNormalizer(), ConceptSubspaces(3, max_iter=1)).fit(half, data.coarse[:800])
+    codes = model.transform(half)
+    assert codes.shape == (800, 36)
+    assert model[-1].get_feature_names_out()[:4].tolist() == [
+        "concept 0_0", "concept 0_1", "concept 0_2", "concept 1_0"
+    ]  # fmt: skip
