@@ -47,6 +47,15 @@ def test_leading_atom_converges_where_singular_values_are_close(rng):
     assert np.linalg.norm(E @ result.atom) == pytest.approx(1, abs=1e-9)
 
 
+def test_leading_atom_leaves_another_singular_vector(rng):
+    """Started exactly at the second singular vector, where the residual is zero, it still finds the first."""
+    left = np.linalg.qr(rng.standard_normal((60, 40)))[0]
+    right = np.linalg.qr(rng.standard_normal((50, 40)))[0]
+    E = left @ np.diag(np.linspace(2, 1, 40)) @ right.T
+    for start in (right[:, 1], right[:, -1]):
+        assert abs(leading_atom(E, start).atom @ right[:, 0]) == pytest.approx(1, abs=1e-9)
+
+
 def test_leading_atom_of_degenerate_matrices(rng):
     b = rng.standard_normal(50)
     rank_one = leading_atom(np.outer(rng.random(40), b), init=np.zeros(50))

@@ -14,6 +14,7 @@ from pellucid.solvers._checks import FloatMatrix, as_matrix, check_finite, check
 
 # below this many entries on the short side a dense eigenproblem is cheaper than iterating
 DENSE = 24
+LEAN = 0.01
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,10 @@ def lanczos(
     Lanczos with full reorthogonalisation, restarted from the best vector; a start near the answer takes a handful of
     products.
     """
+    # a start that is another eigenvector already would never leave it: lean a little towards everything
+    lean = np.random.default_rng(0).standard_normal(start.size)
+    start = start / np.linalg.norm(start) + LEAN * lean / np.linalg.norm(lean)
+    start /= np.linalg.norm(start)
     basis = np.empty((min(64, start.size), start.size), dtype=np.float64)
     residual, steps = np.inf, 0
     while steps < max_iter:
