@@ -3,7 +3,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preprocessing import CenteredNormalizer, procrustes, zero_shot_labels
 
 
 @parametrize_with_checks([CenteredNormalizer(), CenteredNormalizer(center=False)])
@@ -69,3 +69,37 @@ def test_memory_maps_float16_and_zero_rows(rng, tmp_path):
     out = CenteredNormalizer(center=False).fit_transform(mapped)
     assert not out[3].any()
     np.testing.assert_allclose(np.linalg.norm(np.delete(out, 3, axis=0), axis=1), 1, atol=1e-3)
+
+
+def test_zero_shot_labels_are_the_nearest_words():
+    words = np.eye(3)
+    X = np.array([[3.0, 2.0, 0.0], [0.0, 0.1, 5.0]])
+    np.testing.assert_array_equal(zero_shot_labels(X, words, 1), [[1, 0, 0], [0, 0, 1]])
+    np.testing.assert_array_equal(zero_shot_labels(X, 9 * words, 2), [[1, 1, 0], [0, 1, 1]])
+    for arguments, sentence in (
+        ((X, words, 4), "n_active must be between 1 and the number of concepts, 3, got 4"),
+        ((X[:, :2], words, 1), "X has 2 columns, but concept_vectors has 3"),
+        (([[np.nan, 1, 1]], words, 1), "X has a value that is not finite in row 0"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            zero_shot_labels(*arguments)
+
+
+def test_zero_shot_labels_find_the_concepts_of_scenes():
+    from pellucid.datasets import load_scenes
+
+    scenes = load_scenes()
+    labels = zero_shot_labels(scenes.vectors, scenes.concept_vectors, 2)
+    assert (labels.sum(axis=1) == 2).all()
+    assert scenes.coarse[labels].mean() > 2 * scenes.coarse.mean()
+
+
+def test_procrustes_finds_the_rotation(rng):
+    Q = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    X = rng.standard_normal((50, 6))
+    np.testing.assert_allclose(procrustes(X, X @ Q), Q, atol=1e-10)
+    np.testing.assert_allclose(procrustes(X, X @ Q + 0.01 * rng.standard_normal(X.shape)), Q, atol=0.02)
+    wide = procrustes(X, rng.standard_normal((50, 9)))
+    np.testing.assert_allclose(wide @ wide.T, np.eye(6), atol=1e-10)
+    with pytest.raises(ValueError, match="Rows must be paired, but source has 50 and target has 49"):
+        procrustes(X, X[:-1])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from pellucid._base import unit_rows
 
 
 def average_precision(relevance: ArrayLike, k: int = 20) -> NDArray[np.float64]:
@@ -33,3 +37,82 @@ def top_k(scores: NDArray[Any], k: int) -> NDArray[np.int64]:
     best.sort(axis=1)
     order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
     return np.asarray(np.take_along_axis(best, order, axis=1))
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """How well one concept at a time retrieves (mAP@k, mean over all pairs of a query and a concept that it has).
+
+    general : a candidate is relevant if it has the concept
+    sub : a candidate is relevant if it shares one of the query's fine labels under the concept (nan if none given)
+    per_concept : (S, 2) the same for each concept (nan where no query has it)
+    pairs : number of pairs
+    """
+
+    general: float
+    sub: float
+    per_concept: NDArray[np.float64]
+    pairs: int
+
+
+def concept_retrieval(
+    model: Any,
+    queries: ArrayLike,
+    candidates: ArrayLike,
+    query_concepts: ArrayLike,
+    candidate_concepts: ArrayLike,
+    *,
+    query_fine: ArrayLike | None = None,
+    candidate_fine: ArrayLike | None = None,
+    fine_to_coarse: ArrayLike | None = None,
+    k: int = 20,
+    score: Callable[[NDArray[Any], int], NDArray[Any]] | None = None,
+) -> Retrieval:
+    """The protocol of paper 1's Tables 2 to 4: each query that has a concept, projected onto it, ranks the candidates.
+
+    Parameters
+    ----------
+    model : fitted ``ConceptSubspaces``, or None for the unfiltered cosine
+    queries, candidates : (n, d), (n_candidates, d)
+    query_concepts, candidate_concepts : (n, S), (n_candidates, S) of 0/1
+    query_fine, candidate_fine : (n, F), (n_candidates, F) of 0/1, and fine_to_coarse (F,), for sub-labels
+    k : length of the lists
+    score : called with the queries (q, d) that have a concept and its index, returns scores (q, n_candidates); the
+        cosine of projection and candidate if None
+    """
+    X = np.asarray(queries)
+    has, relevant = np.asarray(query_concepts, dtype=bool), np.asarray(candidate_concepts, dtype=bool)
+    pool = unit_rows(np.asarray(candidates))
+
+    def cosine(rows: NDArray[Any], j: int) -> NDArray[Any]:
+        filtered = rows if model is None else model.project(rows, model.concept_names_[j])
+        return np.asarray(unit_rows(filtered) @ pool.T)
+
+    fine = None
+    if query_fine is not None and candidate_fine is not None and fine_to_coarse is not None:
+        fine = (
+            np.asarray(query_fine, dtype=np.float32),
+            np.asarray(candidate_fine, dtype=np.float32),
+            np.asarray(fine_to_coarse),
+        )
+    general: list[NDArray[np.float64]] = []
+    sub: list[NDArray[np.float64]] = []
+    for j in range(has.shape[1]):
+        rows = np.flatnonzero(has[:, j])
+        if not rows.size:
+            general.append(np.empty(0))
+            sub.append(np.empty(0))
+            continue
+        best = top_k(np.asarray((score or cosine)(X[rows], j)), k)
+        general.append(average_precision(relevant[best, j], k))
+        if fine is not None:
+            under = fine[2] == j
+            shared = fine[0][rows][:, under] @ fine[1][:, under].T > 0
+            sub.append(average_precision(np.take_along_axis(shared, best, axis=1), k))
+        else:
+            sub.append(np.full(len(rows), np.nan))
+    means = [[float(np.mean(part)) if len(part) else np.nan for part in kind] for kind in (general, sub)]
+    joined = np.concatenate(general), np.concatenate(sub)
+    if not joined[0].size:
+        raise ValueError("No query has any concept, so there is nothing to retrieve.")
+    return Retrieval(float(joined[0].mean()), float(joined[1].mean()), np.array(means).T, len(joined[0]))

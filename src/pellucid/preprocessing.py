@@ -80,3 +80,43 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     def _normalized(self, X: NDArray[Any]) -> NDArray[Any]:
         n, d = X.shape
         return unit_rows(X.reshape(n, self.n_tokens, d // self.n_tokens)).reshape(n, d)
+
+
+def zero_shot_labels(X: ArrayLike, concept_vectors: ArrayLike, n_active: int = 2) -> NDArray[np.bool_]:
+    """Labels from words alone (paper 1, section 3.4): the ``n_active`` concepts whose vectors are nearest to each row.
+
+    X (n, d) and concept_vectors (S, d) are embeddings of one model as they come, before any centring. Returns (n, S).
+    """
+    rows, words = unit_rows(_matrix(X, "X")), unit_rows(_matrix(concept_vectors, "concept_vectors"))
+    if rows.shape[1] != words.shape[1]:
+        raise ValueError(f"X has {rows.shape[1]} columns, but concept_vectors has {words.shape[1]}.")
+    if not 1 <= n_active <= len(words):
+        raise ValueError(f"n_active must be between 1 and the number of concepts, {len(words)}, got {n_active}.")
+    labels = np.zeros((len(rows), len(words)), dtype=bool)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        cosines = rows[start : start + BLOCK_ROWS] @ words.T
+        nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :n_active]
+        np.put_along_axis(labels[start : start + BLOCK_ROWS], nearest, True, axis=1)
+    return labels
+
+
+def procrustes(source: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:
+    """The orthogonal map Q (d, e) that minimises ‖source·Q − target‖, from paired rows (n, d) and (n, e).
+
+    For d ≠ e, Q has orthonormal columns or rows. ``vectors @ Q`` takes any vector of the first space to the second.
+    """
+    A, B = _matrix(source, "source").astype(np.float64), _matrix(target, "target").astype(np.float64)
+    if len(A) != len(B):
+        raise ValueError(f"Rows must be paired, but source has {len(A)} and target has {len(B)}.")
+    left, _, right = np.linalg.svd(A.T @ B, full_matrices=False)
+    return np.asarray(left @ right)
+
+
+def _matrix(values: ArrayLike, name: str) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim != 2 or array.dtype.kind not in "fiu" or 0 in array.shape:
+        raise ValueError(f"{name} must be a matrix of numbers, but is {array.dtype} of shape {array.shape}.")
+    if not np.isfinite(array).all():
+        row = int(np.argmax(~np.isfinite(array).all(axis=1)))
+        raise ValueError(f"{name} has a value that is not finite in row {row}.")
+    return array if array.dtype in (np.dtype(np.float32), np.dtype(np.float64)) else array.astype(np.float32)
