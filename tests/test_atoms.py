@@ -1,10 +1,13 @@
 """The atom steps: leading rank-one pairs (paper 1) and quadratics on the sphere (paper 3)."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 
 from pellucid.solvers import leading_atom, nonnegative_power, sphere_quadratic
 
@@ -54,6 +57,35 @@ def test_leading_atom_leaves_another_singular_vector(rng):
     E = left @ np.diag(np.linspace(2, 1, 40)) @ right.T
     for start in (right[:, 1], right[:, -1]):
         assert abs(leading_atom(E, start).atom @ right[:, 0]) == pytest.approx(1, abs=1e-9)
+    blocks = np.zeros((201, 40))
+    blocks[0, 0], blocks[1:, 1] = 10, 1  # the longest row points along the smaller singular vector
+    assert np.linalg.norm(blocks @ leading_atom(blocks).atom) == pytest.approx(np.sqrt(200))
+    axes = np.diag(np.arange(1.0, 41))
+    assert np.linalg.norm(axes @ leading_atom(axes, init=np.eye(40)[3]).atom) == pytest.approx(40)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-160, 1e160, 1e200])
+def test_atoms_do_not_depend_on_scale(rng, scale):
+    E, b = rng.standard_normal((40, 50)), rng.standard_normal(50)
+    for solver in (leading_atom, nonnegative_power):
+        one, other = solver(E, b), solver(scale * E, b / scale)
+        np.testing.assert_allclose(other.atom, one.atom, atol=1e-7)
+        np.testing.assert_allclose(other.coefficients / scale, one.coefficients, atol=1e-6)
+    H = E @ E.T
+    one, other = sphere_quadratic(H, E[:, 0]), sphere_quadratic(scale * H, scale * E[:, 0])
+    np.testing.assert_allclose(other.point, one.point, atol=1e-9)
+    assert other.multiplier / scale == pytest.approx(one.multiplier)
+
+
+def test_nonnegative_power_reaches_the_best_of_many_random_starts_in_the_plane(rng):
+    """In two dimensions the global optimum can be had by trying all angles."""
+    angles = np.linspace(0, 2 * np.pi, 20_001)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    for _ in range(10):
+        E = rng.standard_normal((12, 2))
+        best = np.square(np.maximum(E @ circle.T, 0)).sum(axis=0).max()
+        found = max(kept(E, nonnegative_power(E, b).atom) for b in rng.standard_normal((8, 2)))
+        assert found == pytest.approx(best, rel=1e-6)
 
 
 def test_leading_atom_of_degenerate_matrices(rng):
@@ -76,7 +108,8 @@ def test_leading_atom_in_float32(rng):
 
 
 def test_max_iter_is_honoured_and_reported(rng):
-    result = leading_atom(rng.standard_normal((300, 200)), max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="leading_atom did not converge: largest residual"):
+        result = leading_atom(rng.standard_normal((300, 200)), max_iter=2)
     assert not result.converged
     assert result.residual > 1e-6
 
@@ -88,8 +121,10 @@ def test_nonnegative_power_never_loses_what_it_keeps(n, d, seed):
     E = rng.standard_normal((n, d))
     start = leading_atom(E).atom
     history = [kept(E, start)]
-    for steps in (1, 2, 5, 2000):
-        history.append(kept(E, nonnegative_power(E, start, max_iter=steps).atom))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for steps in (1, 2, 5, 2000):
+            history.append(kept(E, nonnegative_power(E, start, max_iter=steps).atom))
     assert (np.diff(history) >= -1e-10 * history[0]).all()
 
 
@@ -114,7 +149,7 @@ def test_nonnegative_power_of_one_sided_data_is_the_singular_vector(rng):
         ([[1.0, np.nan]], None, "E has nan at row 0, column 1"),
         (np.ones(3), None, "E must be two-dimensional"),
         (np.ones((2, 3)), np.ones(2), "init must hold 3 numbers, one per column of E"),
-        (np.ones((30, 30)), np.full(30, np.nan), "init has nan at row 0"),
+        (np.ones((30, 30)), np.full(30, np.nan), "init has nan at position 0"),
     ],
 )
 def test_bad_input_gets_a_sentence(solver, E, init, sentence):
@@ -160,8 +195,10 @@ def test_sphere_hard_case():
     result = sphere_quadratic(H, b)
     assert result.multiplier == pytest.approx(-1)
     np.testing.assert_allclose(np.abs(result.point), [np.sqrt(0.75), 0.5, 0.0], atol=1e-12)
-    almost = sphere_quadratic(H, np.array([1e-14, 0.5, 0.0]))
-    assert almost.objective == pytest.approx(result.objective, abs=1e-12)
+    for tiny in (1e-14, 1e-30, 1e-200):
+        almost = sphere_quadratic(H, np.array([tiny, 0.5, 0.0]))
+        assert almost.objective == pytest.approx(result.objective, abs=1e-12)
+    assert sphere_quadratic(H, np.array([1e-200, 1e-200, 0])).objective == pytest.approx(1)
 
 
 def test_sphere_closed_forms(rng):
@@ -185,7 +222,7 @@ def test_sphere_rotation_equivariance(rng):
         (np.ones((2, 3)), np.ones(2), "H must be square"),
         (np.array([[1.0, 1.0], [0.0, 1.0]]), np.ones(2), "H must be symmetric"),
         (np.eye(2), np.ones(3), "b must hold 2 numbers, one per row of H"),
-        (np.eye(2), [1.0, np.nan], "b has nan at row 1"),
+        (np.eye(2), [1.0, np.nan], "b has nan at position 1"),
     ],
 )
 def test_bad_sphere_input_gets_a_sentence(H, b, sentence):

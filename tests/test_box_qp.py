@@ -48,6 +48,24 @@ def test_optimality_conditions_hold_also_for_singular_matrices(m, rank, seed, op
     assert kkt_holds(H, q, lower, upper, result.x, 1e-7 * scale)
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_ties_of_whole_numbers(m, seed):
+    rng = np.random.default_rng(seed)
+    root = rng.integers(0, 2, size=(m, 3)).astype(float)
+    H, q = root @ root.T, rng.integers(-2, 3, size=m).astype(float)
+    lower = rng.integers(-2, 1, size=m).astype(float)
+    upper = lower + rng.integers(0, 3, size=m)
+    result = box_qp(H, q, lower, upper, init=rng.integers(-2, 3, size=m))
+    assert result.converged
+    assert kkt_holds(H, q, lower, upper, result.x, 1e-9)
+
+
+def test_small_curvature_counts():
+    np.testing.assert_allclose(box_qp(np.diag([1.0, 1e-17]), [0, -1e-17], 0, 10).x, [0, 1])
+    np.testing.assert_allclose(box_qp(np.diag([1.0, 1e-20]), [1.0, 1e-20], -np.inf, np.inf).x, [-1, -1])
+
+
 @pytest.mark.parametrize("rank", [5, 40])
 def test_equals_a_cone_solver(rng, rank):
     root = rng.standard_normal((30, rank))
@@ -113,6 +131,8 @@ def test_unbounded_objective_is_not_passed_off_as_solved():
         (dict(lower=2.0), "lower exceeds upper at position 0: 2 > 1"),
         (dict(lower=[0.0, np.inf], upper=np.inf), "lower must be below infinity"),
         (dict(init=[np.inf, 0.0]), "init has inf at row 0"),
+        (dict(q=["a", "b"]), "q must hold real numbers, not <U1 values"),
+        (dict(q=[1j, 1j]), "q must hold real numbers, not complex128 values"),
     ],
 )
 def test_bad_input_gets_a_sentence(arguments, sentence):

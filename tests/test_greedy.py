@@ -82,6 +82,13 @@ def test_stops_when_nothing_points_the_right_way():
     assert not nonnegative_omp(np.zeros((2, 3)), np.eye(3), 3).codes.any()
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_any_scale_of_a_row(rng, scale):
+    X, atoms = rng.standard_normal((20, 10)), rng.standard_normal((6, 10))
+    expected = nonnegative_omp(X, atoms, 3).codes
+    np.testing.assert_allclose(nonnegative_omp(scale * X, atoms, 3).codes / scale, expected, atol=1e-10)
+
+
 def test_duplicate_atoms_and_float32(rng):
     atoms = rng.standard_normal((6, 10)).astype(np.float32)
     X = rng.random((20, 6)).astype(np.float32) @ atoms
@@ -98,6 +105,8 @@ def test_duplicate_atoms_and_float32(rng):
         (lambda: group_omp(np.ones((2, 3)), np.eye(3), [0, 1], 1), "groups must name one group per atom, 3"),
         (lambda: group_omp(np.ones((2, 3)), np.eye(3), [0, 1, 1], 1.5), "n_groups must be a positive whole number"),
         (lambda: nonnegative_omp([[np.nan] * 3], np.eye(3), 1), "X has nan at row 0, column 0"),
+        (lambda: nonnegative_omp(np.ones((2, 3)), None, 1), "atoms must hold real numbers, not object"),
+        (lambda: group_omp(np.ones((2, 3)), np.eye(3), [0, 1, None], 1), "groups must hold whole numbers or names"),
     ],
 )
 def test_bad_input_gets_a_sentence(call, sentence):

@@ -63,6 +63,34 @@ def test_gap_is_tiny_also_with_collinear_atoms(n, d, m, alpha, positive, doubled
         assert (objective(X, atoms, other, alpha) >= ours - result.duality_gap - 1e-12).all()
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(1, 4), st.integers(1, 8), st.sampled_from([0.25, 0.5, 1.0]), st.booleans(), st.integers(0, 2**32 - 1)
+)
+def test_ties_of_whole_numbers(d, m, alpha, positive, seed):
+    rng = np.random.default_rng(seed)
+    atoms = rng.integers(-1, 2, size=(m, d)).astype(float)
+    atoms = atoms[atoms.any(axis=1)]
+    if not len(atoms):
+        return
+    X = rng.integers(-2, 3, size=(20, d)).astype(float)
+    for start in (None, rng.integers(-2, 3, size=(20, len(atoms)))):
+        result = lasso(X, atoms, alpha, positive=positive, init=start)
+        assert result.converged
+        assert np.isfinite(result.codes).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 10), st.integers(1, 15), st.floats(0.01, 2.0), st.integers(0, 2**32 - 1))
+def test_gram_form_reaches_the_same_objective(n, d, m, alpha, seed):
+    rng = np.random.default_rng(seed)
+    X, atoms = rng.standard_normal((n, d)), rng.standard_normal((m, d))
+    direct, gram = lasso(X, atoms, alpha), lasso_gram(X @ atoms.T, atoms @ atoms.T, alpha)
+    np.testing.assert_allclose(
+        objective(X, atoms, gram.codes, alpha), objective(X, atoms, direct.codes, alpha), rtol=1e-8
+    )
+
+
 def test_equals_scikit_learn(rng):
     X, atoms = rng.standard_normal((5, 40)), rng.standard_normal((20, 40))
     codes = lasso(X, atoms, 2.0, ridge=0.5).codes
@@ -142,5 +170,11 @@ def test_bad_input_gets_a_sentence(arguments, sentence):
 
 
 def test_bad_norms_get_a_sentence():
-    with pytest.raises(ValueError, match="squared_norms must hold one number per row, 2, but has shape"):
-        lasso_gram(np.ones((2, 2)), np.eye(2), 0.1, squared_norms=[1.0])
+    for norms, sentence in (
+        ([1.0], r"squared_norms must hold 2 numbers, one per row of C, but has shape \(1,\)"),
+        ([1.0, np.nan], "squared_norms has nan at position 1"),
+        ([1.0, np.inf], "squared_norms has inf at row 1"),
+        ([1.0, -1.0], "squared_norms has -1 at row 1, below zero"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            lasso_gram(np.ones((2, 2)), np.eye(2), 0.1, squared_norms=norms)

@@ -147,13 +147,84 @@ def test_opposite_atoms_and_zero_rows(rng):
     assert result.kkt[0] == 0
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 4), st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_ties_of_whole_numbers(d, m, seed):
+    """Small integers make exact ties, zero-length steps and exact cancellation, which random floats never hit."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.integers(-1, 2, size=(m, d)).astype(float)
+    atoms = atoms[atoms.any(axis=1)]
+    if not len(atoms):
+        return
+    X = rng.integers(-2, 3, size=(20, d)).astype(float)
+    init = rng.integers(0, 3, size=(20, len(atoms)))
+    for start in (None, init):
+        result = nnls(X, atoms, init=start)
+        best = objective(X, atoms, reference(X, atoms))
+        assert result.converged
+        assert (objective(X, atoms, result.codes) <= best + 1e-8).all()
+        assert result.codes.max() <= 1e3
+
+
+def test_flat_directions_are_not_followed_to_infinity():
+    atoms = np.array([[-1, 0, -1], [-1, 1, 0], [1, 1, 1], [-1, -1, -1.0]])
+    result = nnls([[0, 1, -1.0]], atoms)
+    assert objective([[0, 1, -1.0]], atoms, result.codes)[0] == pytest.approx(np.sqrt(0.5))
+    assert result.codes.max() < 10
+
+
+@pytest.mark.parametrize("offset", [100.0, 1000.0])
+def test_codes_are_right_where_atoms_are_nearly_collinear(rng, offset):
+    atoms = rng.standard_normal((5, 8)) + offset * rng.standard_normal(8)
+    codes = rng.exponential(size=(100, 5))
+    assert np.abs(nnls(codes @ atoms, atoms).codes - codes).max() < 1e-5
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1e-30, 1e30, 1e120])
+def test_any_scale(rng, scale):
+    X, atoms = rng.standard_normal((20, 10)), rng.standard_normal((6, 10))
+    codes = nnls(X, atoms).codes
+    np.testing.assert_allclose(nnls(scale * X, atoms).codes / scale, codes, atol=1e-10)
+    np.testing.assert_allclose(nnls(X, scale * atoms).codes * scale, codes, atol=1e-10)
+
+
+def test_codes_that_do_not_fit_into_float32_are_not_passed_off_as_solved():
+    with pytest.warns(ConvergenceWarning), np.errstate(over="ignore"):
+        assert not nnls_gram(np.full((1, 2), 1e20, dtype=np.float32), 1e-30 * np.eye(2)).converged
+
+
+@pytest.mark.parametrize("size", [0.5, 1e8, 1e15])
+def test_a_start_far_from_the_data_does_no_harm(rng, size):
+    X, atoms = np.vstack([np.zeros(3), rng.standard_normal((5, 3))]), rng.standard_normal((4, 3))
+    result = nnls(X, atoms, init=size * rng.random((6, 4)))
+    assert result.converged
+    assert not result.codes[0].any()
+    np.testing.assert_allclose(objective(X, atoms, result.codes), objective(X, atoms, reference(X, atoms)), atol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems())
+def test_gram_form_is_the_same_problem_for_all(problem):
+    X, atoms, mask = problem
+    direct, gram = nnls(X, atoms, mask), nnls_gram(X @ atoms.T, atoms @ atoms.T, mask)
+    scale = np.abs(direct.codes).max(axis=1, keepdims=True) + 1e-12
+    assert (np.abs(direct.codes - gram.codes) <= 1e-6 * scale).all()
+
+
+def test_warnings_point_at_the_caller(rng):
+    atoms = rng.standard_normal((30, 40)) + 3 * rng.standard_normal(40)
+    with pytest.warns(ConvergenceWarning) as caught:
+        nnls(rng.random((20, 30)) @ atoms, atoms, max_iter=1)
+    assert caught[0].filename == __file__
+
+
 def test_gram_form_is_the_same_problem(rng):
     X, atoms, mask = rng.standard_normal((30, 25)), rng.standard_normal((20, 25)), rng.random((30, 20)) < 0.5
     direct = nnls(X, atoms, mask).codes
     np.testing.assert_allclose(nnls_gram(X @ atoms.T, atoms @ atoms.T, mask).codes, direct, atol=1e-10)
 
 
-def test_gram_form_with_a_thousand_variables(rng):
+def test_gram_form_with_many_variables(rng):
     """Paper 2's weights: a Gram matrix of squared inner products, against SciPy on its Cholesky factor."""
     S = (rng.random((60, 300)) < 0.3) - 0.3
     G = (S.T @ S) ** 2
@@ -211,6 +282,12 @@ GOOD_X, GOOD_ATOMS = np.ones((3, 4)), np.eye(2, 4) + 1.0
         (dict(X=np.array([[None] * 4])), r"X must hold real numbers, not object"),
         (dict(X=np.full((1, 4), 1e300), atoms=1e100 * GOOD_ATOMS), r"X is so large that its products with atoms ov"),
         (dict(atoms=1e300 * GOOD_ATOMS), r"atoms are so long that their products overflow"),
+        (dict(atoms=1e-200 * GOOD_ATOMS), r"atoms are so short that their products vanish"),
+        (dict(X=1e-30 * np.ones((1, 4), "f4"), atoms=1e-30 * GOOD_ATOMS.astype("f4")), r"X is so small that its prod"),
+        (dict(X=[[1.0, 2.0, 3.0, 4.0], [1.0]]), r"X must be a rectangular array of numbers, but its rows differ"),
+        (dict(X=np.ma.masked_array(GOOD_X, GOOD_X > 0)), r"X is a masked array; fill its missing values first"),
+        (dict(atoms=None), r"atoms must hold real numbers, not object values"),
+        (dict(init=np.full((3, 2), 1j)), r"init must hold real numbers, not complex128"),
         (dict(atoms=np.zeros((2, 4))), r"atoms has zero length at row 0; drop that atom"),
         (dict(atoms=[[1, 2, 3, 4], [np.nan] * 4]), r"atoms has nan at row 1, column 0"),
         (dict(mask=np.zeros((3, 2), bool)), r"mask allows no atom for any row"),
@@ -236,6 +313,7 @@ def test_bad_input_gets_a_sentence(arguments, sentence):
         (np.array([[1.0, 2.0], [0.0, 1.0]]), r"G must be symmetric, but G\[0, 1\] and G\[1, 0\] differ by 2"),
         (np.diag([1.0, 0.0]), r"G has 0 on its diagonal at row 1"),
         (np.array([[1.0, np.nan], [np.nan, 1.0]]), r"G has nan at row 0, column 1"),
+        (np.array([[1.0, 2.0], [2.0, 1.0]]), r"G is not positive semidefinite, so the problem is not convex"),
     ],
 )
 def test_bad_gram_matrices_get_a_sentence(G, sentence):

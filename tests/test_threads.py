@@ -30,7 +30,7 @@ def test_one_setting_rules_kernels_and_blas():
     assert blas_threads() == {get_threads()}
 
 
-@pytest.mark.parametrize("bad", [0, -1, 1.5, "two", True])
+@pytest.mark.parametrize("bad", [0, -1, 1.5, "two", True, np.float64(2)])
 def test_bad_thread_counts_get_a_sentence(bad):
     with pytest.raises(ValueError, match="number of threads must be a positive whole number or None"):
         set_threads(bad)
@@ -86,8 +86,37 @@ def test_many_python_threads_at_once(rng):
         t.start()
     for t in callers:
         t.join(timeout=60)
+    assert blas_threads() == {2}
     assert len(found) == 8
     assert all(np.array_equal(expected, f) for f in found)
+
+
+def test_setting_threads_while_others_solve(rng):
+    X, atoms = rng.standard_normal((2000, 20)), rng.standard_normal((15, 20))
+    expected, wrong, stop = nnls(X, atoms).codes, [], threading.Event()
+
+    def solve():
+        while not stop.is_set():
+            if not np.array_equal(nnls(X, atoms).codes, expected):
+                wrong.append("different codes")
+
+    def guarded():
+        try:
+            solve()
+        except Exception as error:
+            wrong.append(error)
+
+    solvers = [threading.Thread(target=guarded) for _ in range(3)]
+    for t in solvers:
+        t.start()
+    for i in range(60):
+        set_threads(1 + i % 3)
+    stop.set()
+    for t in solvers:
+        t.join(timeout=60)
+    set_threads(2)
+    assert wrong == []
+    assert blas_threads() == {2}
 
 
 def _solve_in_child(queue, X, atoms):

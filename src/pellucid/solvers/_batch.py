@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.solvers._checks import FloatMatrix, attainable, check_finite, warn_unconverged
+from pellucid.solvers._checks import ADVICE, FloatMatrix, as_matrix, attainable, check_finite, warn_unconverged
 from pellucid.solvers._kernel import solve_rows
 from pellucid.solvers._threads import one_blas_thread, run_rows
 
 # entries of C that one thread holds at a time
 BLOCK_ENTRIES = 1 << 20
+KERNEL_TOL = 1e-12
 
 _local = threading.local()
 
@@ -52,10 +53,14 @@ class Problem:
         m = G.shape[0]
         if not np.isfinite(G).all():
             raise ValueError("atoms are so long that their products overflow; rescale them.")
+        if G.diagonal().min() < 1e-290:
+            raise ValueError("atoms are so short that their products vanish; rescale them.")
         self.lengths = np.sqrt(G.diagonal() + ridge)
         self.scaled = G / self.lengths / self.lengths[:, None]
         np.fill_diagonal(self.scaled, 1.0)
-        self.tol, self.max_iter = tol, max_iter
+        # an answer is certified to ``tol``, but the kernel goes on to round-off: where atoms are alike, a small
+        # residual still allows codes that are far off
+        self.tol, self.max_iter = min(tol, KERNEL_TOL), min(int(max_iter), 1 << 40)
         self.alpha = alpha / self.lengths
         self.lower = np.full(m, lower, dtype=np.float64) * self.lengths
         self.upper = np.full(m, upper, dtype=np.float64) * self.lengths
@@ -87,6 +92,14 @@ def correlations(X: NDArray[Any], atoms: FloatMatrix, rows: slice) -> tuple[Floa
     if not np.isfinite(C).all():
         check_finite(X[rows], "X", rows.start)
         raise ValueError(f"X is so large that its products with atoms overflow {atoms.dtype}; rescale it.")
+    blank = np.flatnonzero(~C.any(axis=1))
+    if (
+        blank.size
+        and (np.abs(block[blank]).max(axis=1) * float(np.abs(atoms).max()) < np.finfo(C.dtype).tiny)[
+            block[blank].any(axis=1)
+        ].any()
+    ):
+        raise ValueError(f"X is so small that its products with atoms vanish in {atoms.dtype}; rescale it.")
     return block, C
 
 
@@ -101,7 +114,8 @@ def _scratch(n: int, m: int, dtype: np.dtype[Any]) -> FloatMatrix:
 def starting_codes(init: ArrayLike | None, shape: tuple[int, int], dtype: Any) -> FloatMatrix:
     if init is None:
         return np.zeros(shape, dtype=dtype)
-    codes = np.array(init, dtype=dtype, order="C")
+    given = as_matrix(init, "init")
+    codes: FloatMatrix = np.array(given, dtype=dtype, order="C")
     if codes.shape != shape:
         raise ValueError(f"init must have one row per item and one column per atom, {shape}, but has {codes.shape}.")
     check_finite(codes, "init")
@@ -112,9 +126,9 @@ def mask_block(mask: NDArray[np.bool_], rows: slice) -> NDArray[np.bool_]:
     return mask if len(mask) == 1 else mask[rows]
 
 
-def certified(name: str, codes: FloatMatrix, kkt: NDArray[np.float64], tol: float) -> Codes:
+def certified(name: str, codes: FloatMatrix, kkt: NDArray[np.float64], tol: float, advice: str = ADVICE) -> Codes:
     limit = attainable(tol, codes.dtype)
     late = int(np.count_nonzero(~(kkt <= limit)))
     if late:
-        warn_unconverged(name, "KKT residual", float(np.max(kkt)), limit, late, len(kkt))
+        warn_unconverged(name, "KKT residual", float(np.max(kkt)), limit, late, len(kkt), advice)
     return Codes(codes, kkt, late == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -9,11 +10,35 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatMatrix = NDArray[np.floating[Any]]
+ADVICE = "raise max_iter or tol, or add a ridge"
+
+
+def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """``values`` as a plain array; NumPy's own complaints come out as one sentence."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} is a masked array; fill its missing values first.")
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be a rectangular array of numbers, but its rows differ in length.") from None
+
+
+def as_vector(values: ArrayLike, name: str, length: int, of: str) -> NDArray[np.float64]:
+    """A float64 copy of ``length`` real numbers; a single number stands for all. Infinities are allowed, NaN is not."""
+    array = as_array(values, name)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers, not {array.dtype} values.")
+    vector = np.full(length, array, dtype=np.float64) if array.ndim == 0 else np.array(array, dtype=np.float64)
+    if vector.shape != (length,):
+        raise ValueError(f"{name} must hold {length} numbers, one per {of}, but has shape {vector.shape}.")
+    if np.isnan(vector).any():
+        raise ValueError(f"{name} has nan at position {int(np.argmax(np.isnan(vector)))}.")
+    return vector
 
 
 def as_matrix(values: ArrayLike, name: str) -> FloatMatrix:
     """``values`` as a two-dimensional array of numbers, not copied where it is one already (a memory map stays one)."""
-    array = np.asanyarray(values)
+    array = as_array(values, name)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, not {array.dtype} values.")
     if array.ndim != 2:
@@ -50,10 +75,10 @@ def check_width(array: NDArray[Any], width: int, name: str, other: str) -> None:
         raise ValueError(f"{name} has {array.shape[1]} columns, but {other} has {width}.")
 
 
-def as_atoms(values: ArrayLike, dtype: type[np.float32] | type[np.float64] | None = None) -> FloatMatrix:
-    """A finite (m, d) array of atoms, none of zero length."""
-    atoms = as_matrix(values, "atoms")
-    atoms = np.ascontiguousarray(atoms, dtype=dtype or working_dtype(atoms))
+def as_atoms(values: ArrayLike, beside: NDArray[Any]) -> FloatMatrix:
+    """A finite (m, d) array of atoms, none of zero length, in the precision they and ``beside`` allow."""
+    given = as_matrix(values, "atoms")
+    atoms: FloatMatrix = np.ascontiguousarray(given, dtype=working_dtype(given, beside))
     check_finite(atoms, "atoms")
     zero = np.flatnonzero(~atoms.any(axis=1))
     if zero.size:
@@ -78,6 +103,7 @@ def as_gram(values: ArrayLike) -> NDArray[np.float64]:
     if skew.max() > 1e-6 * diagonal.max():
         i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
         raise ValueError(f"G must be symmetric, but G[{i}, {j}] and G[{j}, {i}] differ by {skew.max():.3g}.")
+    check_convex(G, "G")
     return G
 
 
@@ -113,12 +139,29 @@ def attainable(tol: float, dtype: Any) -> float:
     return max(tol, 16 * float(np.finfo(dtype).eps))
 
 
-def warn_unconverged(solver: str, what: str, residual: float, tol: float, count: int, total: int) -> None:
+def warn_unconverged(
+    solver: str, what: str, residual: float, tol: float, count: int, total: int, advice: str = ADVICE
+) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
+    # point at the line outside this package that called the solver
+    depth = 1
+    while sys._getframe(depth).f_globals.get("__name__", "").startswith("pellucid."):
+        depth += 1
+    rows = f" for {count} of {total} rows" if total > 1 else ""
     warnings.warn(
-        f"{solver} did not converge for {count} of {total} rows: largest {what} {residual:.3g}, asked for {tol:.3g}; "
-        "raise max_iter or tol, or add a ridge.",
+        f"{solver} did not converge{rows}: largest {what} {residual:.3g}, asked for {tol:.3g}; {advice}.",
         ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=depth + 1,
     )
+
+
+def check_convex(matrix: NDArray[np.float64], name: str) -> None:
+    """A Cholesky factorisation with the diagonal lifted by round-off succeeds exactly for semidefinite matrices."""
+    from scipy.linalg import LinAlgError, cholesky
+
+    lift = 1e-14 * len(matrix) * max(float(np.abs(matrix).max()), np.finfo(np.float64).tiny)
+    try:
+        cholesky(matrix + lift * np.eye(len(matrix)), lower=True, check_finite=False)
+    except LinAlgError:
+        raise ValueError(f"{name} is not positive semidefinite, so the problem is not convex.") from None

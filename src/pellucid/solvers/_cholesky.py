@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 SAFE_PIVOT = 1e-10
 # a pivot below this share of what cancelled in it is nothing but round-off
 ROUND_OFF = 1e-14
+EPS = 2.2e-16
 
 # nogil: rows are shared out to threads; sums may be reordered, infinities and NaN keep their meaning
 kernel: Any = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -85,7 +86,8 @@ def factorise_pivoted(L: Floats, free: Ints, n: int, G: Floats, pivots: Floats) 
 
 @kernel
 def append(L: Floats, free: Ints, n: int, G: Floats, j: int, z: Floats) -> bool:
-    """Add coordinate j as row n of the factor, unless it depends on the others; z receives G[free, free]⁻¹G[free, j].
+    """Add coordinate j as row n of the factor, unless it depends on the others; z receives G[free, free]⁻¹G[free, j],
+    and if it depends L[n, n] receives a bound on the curvature along (−z, 1).
 
     The pivot is ‖b_j − Σ z_i b_i‖², so what cancels in it, and its round-off, grows with (1 + Σ|z_i|)².
     """
@@ -102,6 +104,7 @@ def append(L: Floats, free: Ints, n: int, G: Floats, j: int, z: Floats) -> bool:
     for i in range(n):
         size += abs(z[i])
     if pivot <= ROUND_OFF * size * size:
+        L[n, n] = max(abs(pivot), EPS * size * size)  # how far from flat the direction (−z, 1) may be
         return False
     L[n, n] = 1.0 / np.sqrt(pivot)
     free[n] = j

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid.solvers._cholesky import (
+    ROUND_OFF,
     Floats,
     Ints,
     append,
@@ -29,6 +30,10 @@ from pellucid.solvers._cholesky import (
 SWEEPS = 40
 # a slope below this share of its terms is round-off
 LEVEL = 1e-6
+# a start whose fit is that many times the data is dropped
+FAR = 1e3
+# a slide along a flat direction may change the fit by this share at most
+BLIND = 1e-5
 
 
 @kernel
@@ -57,7 +62,9 @@ def kkt_residual(c: Floats, w: Floats, a: Floats, alpha: Floats, lower: Floats, 
     """Largest distance of a coordinate from its own minimiser, as a share of the data (0 exactly at an optimum)."""
     worst = 0.0
     for j in range(a.size):
-        worst = max(worst, abs(best_coordinate(a[j], w[j], alpha[j], lower[j], upper[j]) - a[j]))
+        gap = abs(best_coordinate(a[j], w[j], alpha[j], lower[j], upper[j]) - a[j])
+        if not gap <= worst:  # NaN counts as worst
+            worst = gap
     return float(worst / data_scale(c, w))
 
 
@@ -153,15 +160,16 @@ def move(
     free: Ints,
     n: int,
     direction: Floats,
+    way: float,
     step: float,
     blocker: int,
 ) -> None:
-    """Go by step·direction over free[:n]; ``blocker`` lands on the end of its piece exactly."""
+    """Go by step·way·direction over free[:n]; ``blocker`` lands on the end of its piece exactly (step may be 0)."""
     for i in range(n):
         j = free[i]
-        new = a[j] + step * direction[i]
+        new = a[j] + step * way * direction[i]
         if i == blocker:
-            new = piece_end(step * direction[i], sign[j], alpha[j], lower[j], upper[j])
+            new = piece_end(way * direction[i], sign[j], alpha[j], lower[j], upper[j])
         if new != a[j]:
             subtract_row(w, new - a[j], G, j)
             a[j] = new
@@ -199,30 +207,42 @@ def include(
     while not append(L, free, n_free, G, j, direction):
         # moving j by 1 and the free ones by −z changes nothing but the linear terms; of these −cᵀa only if α is zero,
         # for c comes from data then: it is constant along a direction in which the atoms cancel
-        slope, terms, growth = linear_term(j, c, alpha, sign), abs(linear_term(j, c, alpha, sign)), sign[j]
+        slope, growth, size = linear_term(j, c, alpha, sign), sign[j], 1.0
+        terms = abs(slope)
         for i in range(n_free):
             direction[i] = -direction[i]
             change = direction[i] * linear_term(free[i], c, alpha, sign)
             slope += change
             terms += abs(change)
             growth += direction[i] * sign[free[i]]
+            size += abs(direction[i])
         direction[n_free] = 1.0
         free[n_free] = j
-        level = abs(slope) <= LEVEL * terms
+        noise = 0.0 if alpha[j] > 0.0 else ROUND_OFF * size * data_scale(c, w)  # of the products in c
+        level = abs(slope) <= max(LEVEL * terms, noise)
         if level and inward != 0.0:
             return n_free, False  # nothing but round-off draws it in
         way = inward
         if inward == 0.0:
             way = 1.0 if (growth < 0.0 if level else slope < 0.0) else -1.0
         step, blocker = reach(a, sign, alpha, lower, upper, free, n_free + 1, direction, way, np.inf)
-        if blocker < 0:
-            return n_free, False
-        move(G, w, a, sign, alpha, lower, upper, free, n_free + 1, direction, way * step, blocker)
+        if blocker < 0 or step * step * L[n_free, n_free] > (BLIND * data_scale(c, w)) ** 2:
+            return n_free, False  # endless, or so long that even this little curvature would spoil the fit
+        move(G, w, a, sign, alpha, lower, upper, free, n_free + 1, direction, way, step, blocker)
         if blocker == n_free:
             return n_free, True
         delete(L, free, n_free, blocker)
         n_free -= 1
     return n_free + 1, True
+
+
+@kernel
+def descent(w: Floats, sign: Floats, alpha: Floats, free: Ints, n: int, direction: Floats) -> float:
+    """How fast the objective falls along ``direction``; over a step it falls by the mean of both ends' rates."""
+    rate = 0.0
+    for i in range(n):
+        rate += direction[i] * (w[free[i]] - alpha[free[i]] * sign[free[i]])
+    return rate
 
 
 @kernel
@@ -267,7 +287,13 @@ def finish(
         forward_substitute(L, n_free, direction)
         back_substitute(L, n_free, direction)
         step, blocker = reach(a, sign, alpha, lower, upper, free, n_free, direction, 1.0, 1.0)
-        move(G, w, a, sign, alpha, lower, upper, free, n_free, direction, step, blocker)
+        before = descent(w, sign, alpha, free, n_free, direction)
+        move(G, w, a, sign, alpha, lower, upper, free, n_free, direction, 1.0, step, blocker)
+        fall = 0.5 * step * (before + descent(w, sign, alpha, free, n_free, direction))
+        if fall < -ROUND_OFF * data_scale(c, w) ** 2:
+            # the objective rose: the factor is too ill-conditioned for its steps to mean anything
+            move(G, w, a, sign, alpha, lower, upper, free, n_free, direction, -1.0, step, -1)
+            return True
         if blocker >= 0:
             delete(L, free, n_free, blocker)
             n_free -= 1
@@ -350,6 +376,13 @@ def solve_rows(
             c[i] = C[row, j] / lengths[j]
             a[i] = min(max(codes[row, j] * lengths[j], lo[i]), hi[i])
         refresh(local, c, a, w)
+        largest = 0.0
+        for i in range(size):
+            largest = max(largest, abs(c[i]))
+        if data_scale(c, w) > FAR * largest:  # a start whose fit dwarfs the data would only leave its round-off
+            for i in range(size):
+                a[i] = min(max(0.0, lo[i]), hi[i])
+            refresh(local, c, a, w)
         sweeps = descend(local, w, a, alphas, lo, hi, min(SWEEPS, max_iter), tol * data_scale(c, w))
         left = max_iter - sweeps
         while left > 0 and not finish(local, c, w, a, alphas, lo, hi, L, free, waiting, sign, direction, tol, left):
@@ -363,3 +396,6 @@ def solve_rows(
             a[i] = codes[row, j] * lengths[j]  # what is stored may be rounded to float32: certify that
         refresh(local, c, a, w)
         kkt[row] = kkt_residual(c, w, a, alphas, lo, hi)
+        for i in range(size):
+            if not np.isfinite(codes[row, index[i]]):
+                kkt[row] = np.inf

@@ -8,15 +8,21 @@ twice, however many Python threads call the solvers at once.
 from __future__ import annotations
 
 import functools
+import operator
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from typing import Any
 
 _threads: int | None = None
 _pool: ThreadPoolExecutor | None = None
 _blas: Any = None
+_limiter: Any = None
+_depth = 0  # how many hold BLAS to one thread now
+_asked = False  # whether set_threads was called meanwhile
+_lock = threading.RLock()
 
 # rows are cut into this many chunks: enough to balance the load, few enough to cost nothing
 CHUNKS = 32
@@ -40,12 +46,15 @@ def get_threads() -> int:
 
 def set_threads(n: int | None = None) -> None:
     """Let kernels and BLAS use ``n`` threads; ``None`` goes back to all available cores."""
-    global _threads, _blas
-    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+    global _threads, _blas, _pool, _asked
+    if n is not None and (isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 1):
         raise ValueError(f"The number of threads must be a positive whole number or None, got {n!r}.")
-    _threads, _blas = n, None  # look again: another BLAS may have been loaded since
-    _controller().limit(limits=get_threads(), user_api="blas")
-    _drop_pool()
+    with _lock:
+        _threads, _blas = None if n is None else operator.index(n), None  # another BLAS may have been loaded since
+        _pool = None  # a solve under way keeps the old one, whose threads end with it
+        _asked = True
+        if _depth == 0:
+            _controller().limit(limits=get_threads(), user_api="blas")
 
 
 def _controller() -> Any:
@@ -60,27 +69,45 @@ def _controller() -> Any:
     return _blas
 
 
-def _drop_pool() -> None:
-    global _pool
-    if _pool is not None:
-        _pool.shutdown(wait=False)
-        _pool = None
-
-
-def _forget_pool() -> None:
-    # the threads of a pool do not survive a fork: waiting for them would hang
-    global _pool
-    _pool = None
+def _after_fork() -> None:
+    # neither the threads of a pool nor the holder of a lock survive a fork: waiting for them would hang
+    global _pool, _lock, _depth
+    _pool, _lock, _depth = None, threading.RLock(), 0
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
-def one_blas_thread() -> AbstractContextManager[None]:
-    """Hold BLAS to one thread: after a product on several, its threads spin on the cores that the kernels want."""
-    context: AbstractContextManager[None] = _controller().limit(limits=1, user_api="blas")
-    return context
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread: after a product on several, its threads spin on the cores that the kernels want.
+
+    The setting is the whole process's, so of several that hold it at once the first sets and the last restores it.
+    """
+    global _depth, _limiter, _asked
+    with _lock:
+        if _depth == 0:
+            _asked = False
+            _limiter = _controller().limit(limits=1, user_api="blas")
+        _depth += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _depth -= 1
+            if _depth == 0:
+                _limiter.restore_original_limits()
+                if _asked:
+                    _controller().limit(limits=get_threads(), user_api="blas")
+
+
+def _current_pool() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(get_threads(), thread_name_prefix="pellucid")
+        return _pool
 
 
 def run_rows(part: Callable[[int, int], None], n_rows: int, *, min_rows: int = 64, max_rows: int = 1 << 30) -> None:
@@ -89,17 +116,15 @@ def run_rows(part: Callable[[int, int], None], n_rows: int, *, min_rows: int = 6
     The chunks depend on the arguments alone, so the number of threads never changes a bit of the result. ``part`` may
     call BLAS: while several chunks run, BLAS itself is held to one thread.
     """
-    global _pool
     size = min(max(min_rows, -(-n_rows // CHUNKS)), max_rows)
     starts = range(0, n_rows, size)
     if get_threads() == 1 or len(starts) == 1:
         for start in starts:
             part(start, min(start + size, n_rows))
         return
-    if _pool is None:
-        _pool = ThreadPoolExecutor(get_threads(), thread_name_prefix="pellucid")
+    pool = _current_pool()
     with one_blas_thread():
-        futures = [_pool.submit(part, start, min(start + size, n_rows)) for start in starts]
+        futures = [pool.submit(part, start, min(start + size, n_rows)) for start in starts]
         try:
             for future in futures:
                 future.result()

@@ -6,10 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, cholesky
 
 from pellucid.solvers._batch import Problem
-from pellucid.solvers._checks import as_mask, as_matrix, attainable, check_finite, check_iteration, warn_unconverged
+from pellucid.solvers._checks import (
+    as_mask,
+    as_matrix,
+    as_vector,
+    attainable,
+    check_convex,
+    check_finite,
+    check_iteration,
+    warn_unconverged,
+)
 
 
 @dataclass(frozen=True)
@@ -55,19 +63,19 @@ def box_qp(
     if np.abs(hessian - hessian.T).max() > 1e-8 * max(np.abs(hessian).max(), np.finfo(np.float64).tiny):
         raise ValueError("H must be symmetric; (H + H.T) / 2 has the same objective.")
     check_iteration(tol, max_iter)
-    linear, low, high = (_as_vector(v, n, m) for v, n in ((q, "q"), (lower, "lower"), (upper, "upper")))
+    linear, low, high = (as_vector(v, n, m, "row of H") for v, n in ((q, "q"), (lower, "lower"), (upper, "upper")))
     check_finite(linear, "q")
     if (low > high).any():
         j = int(np.argmax(low > high))
         raise ValueError(f"lower exceeds upper at position {j}: {low[j]:g} > {high[j]:g}.")
     if (low == np.inf).any() or (high == -np.inf).any():
         raise ValueError("lower must be below infinity and upper above minus infinity.")
-    _check_convex(hessian)
+    check_convex(hessian, "H")
 
-    start = np.zeros(m) if init is None else _as_vector(init, "init", m)
+    start = np.zeros(m) if init is None else as_vector(init, "init", m, "row of H")
     check_finite(start, "init")
     x = np.clip(start, low, high)
-    flat = hessian.diagonal() <= np.finfo(np.float64).eps * hessian.diagonal().max()
+    flat = hessian.diagonal() <= 0.0
     x[flat] = _linear_minimum(linear[flat], low[flat], high[flat], x[flat])
     curved = np.flatnonzero(~flat)
     kkt = 0.0
@@ -75,8 +83,7 @@ def box_qp(
         x[curved], kkt = _solve_curved(
             hessian[np.ix_(curved, curved)], linear[curved], low[curved], high[curved], x[curved], tol, max_iter
         )
-    if not np.isfinite(kkt):
-        raise ValueError("The objective is unbounded below: H is singular along a direction without bounds.")
+    kkt = max(kkt, _flat_residual(hessian, linear, low, high, x, flat))
     limit = attainable(tol, np.float64)
     if kkt > limit:
         warn_unconverged("box_qp", "KKT residual", kkt, limit, 1, 1)
@@ -101,6 +108,20 @@ def _solve_curved(
     return np.clip(answer, lower, upper), float(kkt[0])
 
 
+def _flat_residual(
+    H: NDArray[np.float64],
+    q: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    x: NDArray[np.float64],
+    flat: NDArray[np.bool_],
+) -> float:
+    """How much slope is left, as a share of its terms, in coordinates without curvature that are not at their bound."""
+    slope, terms = H @ x + q, np.abs(H) @ np.abs(x) + np.abs(q)
+    wants = flat & np.where(slope > 0, x > lower, x < upper)
+    return float(np.max(np.abs(slope[wants]) / np.maximum(terms[wants], np.finfo(np.float64).tiny), initial=0.0))
+
+
 def _linear_minimum(
     q: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64], x: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -109,21 +130,3 @@ def _linear_minimum(
     if not np.isfinite(target).all():
         raise ValueError("The objective is unbounded below: a coordinate has a slope, no curvature and no bound.")
     return target
-
-
-def _as_vector(values: ArrayLike, name: str, m: int) -> NDArray[np.float64]:
-    vector = np.full(m, values, dtype=np.float64) if np.ndim(values) == 0 else np.array(values, dtype=np.float64)
-    if vector.shape != (m,):
-        raise ValueError(f"{name} must hold {m} numbers, one per row of H, but has shape {vector.shape}.")
-    if np.isnan(vector).any():
-        raise ValueError(f"{name} has nan at position {int(np.argmax(np.isnan(vector)))}.")
-    return vector
-
-
-def _check_convex(H: NDArray[np.float64]) -> None:
-    """A Cholesky factorisation with the diagonal lifted by round-off succeeds exactly for semidefinite matrices."""
-    lift = 1e-10 * max(float(np.abs(H).max()), np.finfo(np.float64).tiny)
-    try:
-        cholesky(H + lift * np.eye(len(H)), lower=True, check_finite=False)
-    except LinAlgError:
-        raise ValueError("H is not positive semidefinite, so the programme is not convex.") from None

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pellucid.solvers._batch import Codes, Problem, certified, correlations, gram, run_blocks
-from pellucid.solvers._checks import FloatMatrix, as_atoms, as_matrix, check_width, working_dtype
+from pellucid.solvers._checks import FloatMatrix, as_array, as_atoms, as_matrix, check_width
 from pellucid.solvers._cholesky import Floats, Ints, kernel
 from pellucid.solvers._kernel import SWEEPS, descend, finish, kkt_residual, refresh
 
 # greedy steps solve tiny problems, which the active set settles exactly; the limit only guards against a hang
 STEPS = 10_000
+CERTIFIED = 1e-8
 
 
 def nonnegative_omp(X: ArrayLike, atoms: ArrayLike, n_nonzero: int) -> Codes:
@@ -27,8 +28,7 @@ def nonnegative_omp(X: ArrayLike, atoms: ArrayLike, n_nonzero: int) -> Codes:
     all chosen atoms. A row stops early when no atom points towards what is left. ``kkt`` certifies the coefficients
     over the chosen atoms; that the choice is the best one no greedy method can promise.
     """
-    m = len(np.asanyarray(atoms))
-    return _pursue(X, atoms, np.arange(m), n_nonzero, True, "nonnegative_omp", "n_nonzero")
+    return _pursue(X, atoms, None, n_nonzero, True, "nonnegative_omp", "n_nonzero")
 
 
 def group_omp(X: ArrayLike, atoms: ArrayLike, groups: ArrayLike, n_groups: int, *, positive: bool = True) -> Codes:
@@ -42,12 +42,14 @@ def group_omp(X: ArrayLike, atoms: ArrayLike, groups: ArrayLike, n_groups: int, 
 
 
 def _pursue(
-    X: ArrayLike, atoms: ArrayLike, groups: ArrayLike, n_groups: int, positive: bool, name: str, argument: str
+    X: ArrayLike, atoms: ArrayLike, groups: ArrayLike | None, n_groups: int, positive: bool, name: str, argument: str
 ) -> Codes:
     data = as_matrix(X, "X")
-    B = as_atoms(atoms, working_dtype(data, np.asanyarray(atoms)))
+    B = as_atoms(atoms, data)
     check_width(data, B.shape[1], "X", "atoms")
-    labels = np.asarray(groups)
+    labels = np.arange(len(B)) if groups is None else as_array(groups, "groups")
+    if labels.dtype.kind not in "iubUS":
+        raise ValueError(f"groups must hold whole numbers or names, not {labels.dtype} values.")
     if labels.shape != (len(B),):
         raise ValueError(f"groups must name one group per atom, {len(B)}, but has shape {labels.shape}.")
     _, membership, sizes = np.unique(labels, return_inverse=True, return_counts=True)
@@ -57,9 +59,8 @@ def _pursue(
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     steps = min(int(n_groups), len(sizes))
     room = int(np.sort(sizes)[-steps:].sum())
-    tol = 1e-12
     lower = 0.0 if positive else -np.inf
-    problem = Problem(gram(B), 0.0, 0.0, lower, np.inf, tol, STEPS)
+    problem = Problem(gram(B), 0.0, 0.0, lower, np.inf, CERTIFIED, STEPS)
     codes = np.zeros((len(data), len(B)), dtype=B.dtype)
     kkt = np.empty(len(data))
 
@@ -68,7 +69,7 @@ def _pursue(
         pursue_rows(C, problem.scaled, problem.lengths, members, offsets, steps, room, lower, codes[rows], kkt[rows])
 
     run_blocks(solve_block, *codes.shape)
-    return certified(name, codes, kkt, tol)
+    return certified(name, codes, kkt, CERTIFIED, "the chosen atoms are almost collinear")
 
 
 @kernel
@@ -120,10 +121,13 @@ def pursue_rows(
             c[j] = C[row, j] / lengths[j]
             w[j] = c[j]
             scale = max(scale, abs(c[j]))
+        for j in range(m):  # work on a row of unit size, so that squares of tiny numbers do not vanish
+            c[j] /= scale if scale > 0.0 else 1.0
+            w[j] = c[j]
         chosen[:] = False
         size = 0
         for _ in range(steps):
-            best, winner = (1e-14 * scale) ** 2, -1
+            best, winner = 1e-28, -1
             for g in range(n_groups):
                 if chosen[g]:
                     continue
@@ -150,9 +154,9 @@ def pursue_rows(
             codes[row, j] = 0.0
         for i in range(size):
             j = index[i]
-            codes[row, j] = a[j] / lengths[j]
-            rows[0, i], rows[2, i] = c[j], codes[row, j] * lengths[j]
-            a[j] = rows[2, i]
+            codes[row, j] = a[j] * scale / lengths[j]
+            a[j] = codes[row, j] * lengths[j] / scale
+            rows[0, i], rows[2, i] = c[j], a[j]
         refresh(G, c, a, w)
         for i in range(size):
             rows[1, i] = w[index[i]]
@@ -161,3 +165,6 @@ def pursue_rows(
         kkt[row] = kkt_residual(
             rows[0, :size], rows[1, :size], rows[2, :size], rows[4, :size], rows[5, :size], rows[6, :size]
         )
+        for i in range(size):
+            if not np.isfinite(codes[row, index[i]]):
+                kkt[row] = np.inf

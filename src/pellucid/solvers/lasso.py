@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.solvers._batch import Problem, correlations, gram, mask_block, run_blocks, starting_codes
+from pellucid.solvers._batch import Problem, correlations, gram, run_blocks, starting_codes
 from pellucid.solvers._checks import (
     FloatMatrix,
     as_atoms,
@@ -16,6 +16,7 @@ from pellucid.solvers._checks import (
     as_mask,
     as_matrix,
     as_nonnegative,
+    as_vector,
     attainable,
     check_finite,
     check_iteration,
@@ -67,7 +68,7 @@ def lasso(
     max_iter : sweeps and active-set steps a row may take
     """
     data = as_matrix(X, "X")
-    B = as_atoms(atoms, working_dtype(data, np.asanyarray(atoms)))
+    B = as_atoms(atoms, data)
     check_width(data, B.shape[1], "X", "atoms")
     solver = _Lasso(gram(B), alpha, positive, ridge, tol, max_iter)
     codes = starting_codes(init, (len(data), len(B)), B.dtype)
@@ -106,9 +107,10 @@ def lasso_gram(
     if squared_norms is None:
         norms = _shortest_squared_norms(right, matrix)
     else:
-        norms = np.asarray(squared_norms, dtype=np.float64)
-        if norms.shape != (len(right),):
-            raise ValueError(f"squared_norms must hold one number per row, {len(right)}, but has shape {norms.shape}.")
+        norms = as_vector(squared_norms, "squared_norms", len(right), "row of C")
+        check_finite(norms, "squared_norms")
+        if (norms < 0).any():
+            raise ValueError(f"squared_norms has {norms.min():g} at row {int(norms.argmin())}, below zero.")
     gap = np.empty(len(right))
 
     def solve_block(rows: slice) -> None:
@@ -134,7 +136,7 @@ class _Lasso:
         self.mask = as_mask(None, G.shape)
 
     def solve(self, C: FloatMatrix, norms: NDArray[np.float64], codes: FloatMatrix) -> NDArray[np.float64]:
-        self.problem.solve(C, mask_block(self.mask, slice(None)), codes, np.empty(len(codes)))
+        self.problem.solve(C, self.mask, codes, np.empty(len(codes)))
         return duality_gap(codes, C, self.G, norms, self.alpha, self.positive)
 
 

@@ -52,7 +52,7 @@ def nnls(
     max_iter : sweeps and active-set steps a row may take
     """
     data = as_matrix(X, "X")
-    B = as_atoms(atoms, working_dtype(data, np.asanyarray(atoms)))
+    B = as_atoms(atoms, data)
     check_width(data, B.shape[1], "X", "atoms")
     check_iteration(tol, max_iter)
     shape = (len(data), len(B))

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, eigh_tridiagonal
 
-from pellucid.solvers._checks import FloatMatrix, as_matrix, check_finite, check_iteration, working_dtype
+from pellucid.solvers._checks import (
+    FloatMatrix,
+    as_matrix,
+    as_vector,
+    check_finite,
+    check_iteration,
+    warn_unconverged,
+    working_dtype,
+)
 
 # below this many entries on the short side a dense eigenproblem is cheaper than iterating
 DENSE = 24
@@ -39,7 +47,7 @@ def leading_atom(E: ArrayLike, init: ArrayLike | None = None, *, tol: float = 1e
     Of ±b the majority sign keeps ‖max(0, ±Eb)‖², and the other loses to it whatever E is (Eq. 11). ``init`` (d,) is
     where to start, for instance last sweep's atom; ``residual`` is ‖EᵀEb − σ²b‖/σ².
     """
-    matrix = _as_rows(E)
+    matrix, unit = _as_rows(E)
     check_iteration(tol, max_iter)
     start = _as_start(init, matrix)
     dense = min(matrix.shape) <= DENSE
@@ -48,7 +56,7 @@ def leading_atom(E: ArrayLike, init: ArrayLike | None = None, *, tol: float = 1e
     else:
         square = lambda v: (matrix @ v.astype(matrix.dtype, copy=False)) @ matrix  # noqa: E731
         atom, residual = lanczos(square, start, _limit(tol, matrix), max_iter)
-    return _signed(matrix, atom, residual, tol)
+    return _signed(matrix, atom, residual, tol, unit)
 
 
 def nonnegative_power(
@@ -59,7 +67,7 @@ def nonnegative_power(
     ‖max(0, Eb)‖² never falls on the way. It stops where b no longer moves: a stationary point, not always the best
     one, since the problem is NP-hard. ``residual`` is the length of the last move of b.
     """
-    matrix = _as_rows(E)
+    matrix, unit = _as_rows(E)
     check_iteration(tol, max_iter)
     atom = _as_start(init, matrix)
     if not (matrix @ atom > 0).any():
@@ -69,13 +77,15 @@ def nonnegative_power(
         new = np.maximum(matrix @ atom, 0) @ matrix
         length = np.linalg.norm(new)
         if length == 0:
-            return RankOne(atom, np.maximum(matrix @ atom, 0), 0.0, True)
+            residual = 0.0
+            break
         new /= length
         residual = float(np.linalg.norm(new - atom))
         atom = new
         if residual <= _limit(tol, matrix):
             break
-    return RankOne(atom, np.maximum(matrix @ atom, 0), residual, residual <= _limit(tol, matrix))
+    coefficients = np.maximum(matrix @ atom, 0) * matrix.dtype.type(unit)
+    return _certified("nonnegative_power", atom, coefficients, residual, _limit(tol, matrix))
 
 
 def majority_sign(projections: NDArray[Any]) -> float:
@@ -85,12 +95,19 @@ def majority_sign(projections: NDArray[Any]) -> float:
     return 1.0 if up >= down else -1.0
 
 
-def _signed(E: FloatMatrix, atom: NDArray[Any], residual: float, tol: float) -> RankOne:
+def _signed(E: FloatMatrix, atom: NDArray[Any], residual: float, tol: float, unit: float) -> RankOne:
     projections = E @ atom
     sign = majority_sign(projections)
     atom = (sign * atom).astype(E.dtype, copy=False)
-    coefficients = np.maximum(sign * projections, 0)
-    return RankOne(atom, coefficients, residual, residual <= _limit(tol, E))
+    coefficients = np.maximum(sign * projections, 0) * E.dtype.type(unit)
+    return _certified("leading_atom", atom, coefficients, residual, _limit(tol, E))
+
+
+def _certified(name: str, atom: NDArray[Any], coefficients: NDArray[Any], residual: float, limit: float) -> RankOne:
+    converged = bool(residual <= limit)
+    if not converged:
+        warn_unconverged(name, "residual", residual, limit, 1, 1, "raise max_iter or tol")
+    return RankOne(atom, coefficients, residual, converged)
 
 
 def _dense(E: FloatMatrix) -> tuple[NDArray[Any], float]:
@@ -156,20 +173,21 @@ def _limit(tol: float, E: FloatMatrix) -> float:
     return max(tol, 32 * float(np.finfo(E.dtype).eps))
 
 
-def _as_rows(E: ArrayLike) -> FloatMatrix:
-    matrix = as_matrix(E, "E")
-    matrix = np.ascontiguousarray(matrix, dtype=working_dtype(matrix))
+def _as_rows(E: ArrayLike) -> tuple[FloatMatrix, float]:
+    """E divided by its largest entry, so that squares neither over- nor underflow, and that entry."""
+    given = as_matrix(E, "E")
+    matrix: FloatMatrix = np.ascontiguousarray(given, dtype=working_dtype(given))
     check_finite(matrix, "E")
-    return matrix
+    largest = float(np.abs(matrix).max())
+    return (matrix / matrix.dtype.type(largest) if largest > 0 else matrix), largest
 
 
 def _as_start(init: ArrayLike | None, E: FloatMatrix) -> NDArray[Any]:
     """Where to begin: ``init``, or the longest row of E; never a vector that E maps to zero."""
     if init is not None:
-        start = np.asarray(init, dtype=E.dtype)
-        if start.shape != (E.shape[1],):
-            raise ValueError(f"init must hold {E.shape[1]} numbers, one per column of E, but has shape {start.shape}.")
-        check_finite(start, "init")
+        given = as_vector(init, "init", E.shape[1], "column of E")
+        check_finite(given, "init")
+        start = (given / max(float(np.abs(given).max()), np.finfo(np.float64).tiny)).astype(E.dtype)
         if (E @ start).any():
             return np.asarray(start / np.linalg.norm(start))
     lengths = np.einsum("ij,ij->i", E, E)

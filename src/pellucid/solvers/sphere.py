@@ -8,7 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from pellucid.solvers._checks import as_matrix, check_finite
+from pellucid.solvers._checks import as_matrix, as_vector, check_finite, warn_unconverged
+
+TOL = 1e-10
+# a part of b, of a problem whose largest number is 1, that no residual in float64 can see
+NEGLIGIBLE = 1e-20
 
 
 @dataclass(frozen=True)
@@ -39,27 +43,30 @@ def sphere_quadratic(H: ArrayLike, b: ArrayLike) -> SphereMinimum:
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"H must be square, but its shape is {matrix.shape}.")
     check_finite(matrix, "H")
-    linear = np.asarray(b, dtype=np.float64)
-    if linear.shape != (len(matrix),):
-        raise ValueError(f"b must hold {len(matrix)} numbers, one per row of H, but has shape {linear.shape}.")
+    linear = as_vector(b, "b", len(matrix), "row of H")
     check_finite(linear, "b")
-    scale = float(np.linalg.norm(matrix) + np.linalg.norm(linear))
-    if np.abs(matrix - matrix.T).max() > 1e-8 * scale:
+    unit = float(max(np.abs(matrix).max(), np.abs(linear).max()))
+    if unit == 0.0:
+        return SphereMinimum(np.eye(1, len(matrix))[0], 0.0, 0.0, 0.0, True)
+    matrix, linear = matrix / unit, linear / unit  # so that nothing over- or underflows
+    if np.abs(matrix - matrix.T).max() > 1e-8:
         raise ValueError("H must be symmetric.")
-    if scale == 0.0:
-        point = np.eye(1, len(matrix))[0]
-        return SphereMinimum(point, 0.0, 0.0, 0.0, True)
 
     values, vectors = np.linalg.eigh(matrix)
     beta = vectors.T @ linear
+    beta[np.abs(beta) < NEGLIGIBLE] = 0.0
     shift = secular_root(values - values[0], beta)
     coordinates = _coordinates(values - values[0], beta, shift)
     point = vectors @ coordinates
     point /= np.linalg.norm(point)
     multiplier = shift - float(values[0])
-    residual = float(np.linalg.norm(matrix @ point + multiplier * point - linear)) / scale
+    size = float(np.linalg.norm(matrix) + np.linalg.norm(linear))
+    residual = float(np.linalg.norm(matrix @ point + multiplier * point - linear)) / size
     objective = float(point @ matrix @ point - 2.0 * linear @ point)
-    return SphereMinimum(point, multiplier, objective, residual, residual <= 1e-10 * np.sqrt(len(matrix)))
+    converged = bool(residual <= TOL * np.sqrt(len(matrix)))
+    if not converged:
+        warn_unconverged("sphere_quadratic", "residual", residual, TOL, 1, 1, "check the scaling of H and b")
+    return SphereMinimum(point, unit * multiplier, unit * objective, residual, converged)
 
 
 def secular_root(gaps: NDArray[np.float64], beta: NDArray[np.float64]) -> float:
@@ -79,7 +86,8 @@ def secular_root(gaps: NDArray[np.float64], beta: NDArray[np.float64]) -> float:
     if excess(0.0) >= 0.0:
         return 0.0
     # ‖d(t)‖ ≤ length/t, so the root is at most ``length``
-    return float(brentq(excess, 0.0, length * (1 + 1e-12), xtol=1e-300, rtol=4 * np.finfo(np.float64).eps))
+    eps = np.finfo(np.float64).eps
+    return float(brentq(excess, 0.0, length * (1 + 1e-12), xtol=1e-300, rtol=4 * eps, maxiter=10_000))
 
 
 def _coordinates(gaps: NDArray[np.float64], beta: NDArray[np.float64], shift: float) -> NDArray[np.float64]:
