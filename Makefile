@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-export PELLUCID_DATA ?= $(wildcard ../shared/data)
 
 .PHONY: demo test lint format bench reproduce docs clean
 
@@ -21,6 +20,8 @@ lint: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench reproduce: export PELLUCID_DATA ?= $(wildcard ../shared/data)
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -302,11 +302,12 @@ def test_bad_labels_get_a_sentence(Y, names, sentence):
     [
         ({}, {"Y": np.array([[1, 0]] * 10)}, "No row has the concept 'concept 1'; leave it out or add rows"),
         ({}, {"Y": np.ones((9, 2))}, "X has 10 rows, but Y has 9"),
-        ({"init": "x"}, {}, 'init must be "svd" or "sample", got \'x\''),
-        ({"update": "x"}, {}, 'update must be "svd", "bcd" or "power"'),
-        ({"n_atoms": 0}, {}, "n_atoms must be a positive whole number"),
+        ({"init": "x"}, {}, "The 'init' parameter of ConceptSubspaces must be a str among .* Got 'x' instead"),
+        ({"update": "x"}, {}, "The 'update' parameter of ConceptSubspaces must be a str among"),
+        ({"n_atoms": 0}, {}, "The 'n_atoms' parameter of ConceptSubspaces must be an int in the range"),
+        ({"n_atoms": [1, 0]}, {}, "n_atoms must be a positive whole number"),
         ({"n_atoms": [1]}, {}, "n_atoms must be a positive whole number, or one for each of 2 concepts"),
-        ({"n_atoms": 1.5}, {}, "A float n_atoms is a share of energy between 0 and 1, got 1.5"),
+        ({"n_atoms": 1.5}, {}, "The 'n_atoms' parameter .* a float in the range"),
     ],
 )
 def test_bad_settings_get_a_sentence(rng, settings_, arguments, sentence):

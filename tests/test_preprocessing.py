@@ -40,6 +40,12 @@ def test_tokens_are_normalised_each_on_its_own(rng):
     np.testing.assert_allclose(CenteredNormalizer(center=False, n_tokens=3).fit_transform(X), expected)
     with pytest.raises(ValueError, match="A row of 12 numbers cannot be split into n_tokens=5 tokens"):
         CenteredNormalizer(n_tokens=5).fit(X)
+    with pytest.raises(ValueError, match="The 'n_tokens' parameter of CenteredNormalizer must be an int"):
+        CenteredNormalizer(n_tokens=0).fit(X)
+    broken = CenteredNormalizer(n_tokens=5)
+    with pytest.raises(ValueError, match="cannot be split"):
+        broken.fit(X)
+    assert not hasattr(broken, "mean_")
 
 
 def test_partial_fit_in_any_blocks_gives_the_mean_of_all(rng):

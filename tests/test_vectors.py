@@ -887,6 +887,23 @@ REFUSED = {
 }
 
 
+def test_a_csv_that_ends_within_a_line_is_read_with_a_warning(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"a,b\n1,2\n3,45")
+    with pytest.warns(UserWarning, match="ends within a line, so its last number may be cut off"):
+        assert vectors.read(tmp_path / "a.csv").vectors.tolist() == [[1, 2], [3, 45]]
+
+
+def test_an_h5ad_cut_short_is_refused(tmp_path):
+    anndata = pytest.importorskip("anndata", reason="the anndata extra is not installed")
+    path = tmp_path / "a.h5ad"
+    anndata.AnnData(np.arange(400.0, dtype=np.float32).reshape(100, 4)).write_h5ad(path)
+    whole = path.read_bytes()
+    for share in (0.3, 0.7, 0.99):
+        path.write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(VectorFileError, match=r"a\.h5ad"):
+            vectors.read(path)
+
+
 def zip_of(path, members, method=zipfile.ZIP_STORED):
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, content in members.items():

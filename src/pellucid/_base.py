@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class Fitted(NamedTuple):
-    """A fitted array: its kind ("f" float, "i" whole numbers, "b" bool, "U" text) and its shape.
+    """A fitted array: its kind ("f" float, "i" whole numbers, "b" bool, "U" text), its shape, and whether it may lack.
 
     A dimension is a number, or a name that must mean the same length everywhere in one model; a name that ends in
     ``_`` is the value of that fitted attribute.
@@ -17,17 +17,23 @@ class Fitted(NamedTuple):
 
     kind: str
     shape: tuple[int | str, ...]
+    optional: bool = False
+
+
+NAMES_IN = {"feature_names_in_": Fitted("U", ("n_features_in_",), optional=True)}
 
 
 class SavedMixin:
-    """Names the fitted attributes that belong into a file. Estimators of this library declare both."""
+    """Names the fitted attributes that belong into a file, arrays and plain values with their types."""
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {}
-    _fitted_values: ClassVar[tuple[str, ...]] = ("n_features_in_",)
+    _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int}
 
     if TYPE_CHECKING:
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+        def _validate_params(self) -> None: ...
 
 
 def unit_rows(X: NDArray[Any]) -> NDArray[Any]:

@@ -101,6 +101,10 @@ def load(path: str | Path) -> Any:
     if unknown:
         raise ModelFileError(f"{source} has the parameter {min(unknown)!r}, which {name} does not have.")
     model = cls(**parts["params"])
+    try:
+        model._validate_params()
+    except ValueError as error:
+        raise ModelFileError(f"{source}: {error}") from error
     _restore(model, source, tensors, parts["values"], parts["text"])
     return model
 
@@ -116,7 +120,9 @@ def _read(source: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
                 raise ModelFileError(f"{source} is a safetensors file, but not one that pellucid.save wrote.")
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 not a mapping
         header = json.loads(metadata[KEY])
-    except (SafetensorError, json.JSONDecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError) as error:
+    except ModelFileError:
+        raise
+    except (SafetensorError, ValueError, RecursionError, TypeError, KeyError) as error:
         raise ModelFileError(f"{source} is damaged or not a model file: {error}.") from error
     if not isinstance(header, dict):
         raise ModelFileError(f"{source} has a header that is not a JSON object.")
@@ -132,14 +138,19 @@ def _restore(
     for attribute in values:
         if attribute not in model._fitted_values:
             raise ModelFileError(f"{source} has the value {attribute!r}, which {name} does not have.")
-        setattr(model, attribute, values[attribute])
+    for attribute, kind in model._fitted_values.items():
+        value: Any = values.get(attribute)
+        if type(value) is not kind or (isinstance(value, int) and value < 0):
+            raise ModelFileError(f"{source}: {attribute} is {value!r}, where a {kind.__name__} belongs.")
+        setattr(model, attribute, value)
     arrays = dict(tensors)
     for attribute, items in text.items():
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
             raise ModelFileError(f"{source} has a list {attribute!r} that holds something other than text.")
         arrays[attribute] = np.array(items, dtype=object)
-    if not arrays:
-        raise ModelFileError(f"{source} holds no fitted {name}: it has no arrays.")
+    missing = [key for key, fitted in declared.items() if not fitted.optional and key not in arrays]
+    if missing:
+        raise ModelFileError(f"{source} holds no fitted {name}: it lacks {missing[0]}.")
     lengths: dict[str, int] = {}
     for attribute, array in arrays.items():
         if attribute not in declared:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid._base import Fitted, SavedMixin, unit_rows
+from pellucid._base import NAMES_IN, Fitted, SavedMixin, unit_rows
 
 # rows that are normalised at a time, so that a memory map is never copied whole
 BLOCK_ROWS = 65_536
@@ -33,9 +35,13 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
         "mean_": Fitted("f", ("n_features_in_",)),
-        "feature_names_in_": Fitted("U", ("n_features_in_",)),
+        **NAMES_IN,
     }
-    _fitted_values: ClassVar[tuple[str, ...]] = ("n_features_in_", "n_samples_seen_")
+    _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int, "n_samples_seen_": int}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "center": ["boolean"],
+        "n_tokens": [Interval(Integral, 1, None, closed="left")],
+    }
 
     def __init__(self, *, center: bool = True, n_tokens: int = 1) -> None:
         self.center = center
@@ -48,13 +54,14 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> CenteredNormalizer:
         """Take more rows into the mean."""
+        self._validate_params()
         first = not hasattr(self, "mean_")
         data = self._validated(X, reset=first)
+        if data.shape[1] % self.n_tokens:
+            raise ValueError(f"A row of {data.shape[1]} numbers cannot be split into n_tokens={self.n_tokens} tokens.")
         if first:
             self.mean_ = np.zeros(data.shape[1])
             self.n_samples_seen_ = 0
-        if self.n_tokens < 1 or data.shape[1] % self.n_tokens:
-            raise ValueError(f"A row of {data.shape[1]} numbers cannot be split into n_tokens={self.n_tokens} tokens.")
         if self.center:
             total = self.mean_ * self.n_samples_seen_
             for start in range(0, len(data), BLOCK_ROWS):

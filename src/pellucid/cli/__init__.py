@@ -38,8 +38,7 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, "-V", "--version", prog_name="pellucid")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads to use; all cores if not given.")
-@click.pass_context
-def group(ctx: click.Context, debug: bool, threads: int | None) -> None:
+def group(debug: bool, threads: int | None) -> None:
     """Take vectors apart into parts that people can read.
 
     \b
@@ -47,7 +46,6 @@ def group(ctx: click.Context, debug: bool, threads: int | None) -> None:
       pellucid demo
       pellucid --threads 1 demo
     """
-    ctx.obj = {"debug": debug}
     if threads is not None:
         from pellucid.solvers import set_threads
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Iterator, Sequence
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid._base import Fitted, SavedMixin
+from pellucid._base import NAMES_IN, Fitted, SavedMixin
 from pellucid.concepts.labels import Indicator, as_indicator, require_members
 from pellucid.concepts.learning import Sweep, atom_mask, initial_atoms, solve_codes, update_atoms
 from pellucid.preprocessing import CenteredNormalizer
@@ -54,9 +56,27 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
         "groups_": Fitted("i", ("M",)),
         "concept_names_": Fitted("U", ("S",)),
         "objective_": Fitted("f", ("T",)),
-        "feature_names_in_": Fitted("U", ("n_features_in_",)),
+        **NAMES_IN,
     }
-    _fitted_values: ClassVar[tuple[str, ...]] = ("n_features_in_", "n_iter_", "n_dead_")
+    _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int, "n_iter_": int, "n_dead_": int}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_atoms": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            list,
+            tuple,
+            np.ndarray,
+        ],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "init": [StrOptions({"svd", "sample"})],
+        "update": [StrOptions({"svd", "bcd", "power"})],
+        "monotone": ["boolean"],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -149,10 +169,7 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _start(self, X: ArrayLike, Y: Any, concept_names: Sequence[str] | None) -> tuple[NDArray[Any], Indicator]:
-        if self.init not in ("svd", "sample"):
-            raise ValueError(f'init must be "svd" or "sample", got {self.init!r}.')
-        if self.update not in ("svd", "bcd", "power"):
-            raise ValueError(f'update must be "svd", "bcd" or "power", got {self.update!r}.')
+        self._validate_params()
         if Y is None:
             raise ValueError("ConceptSubspaces requires y to be passed, but the target y is None.")
         data = self._rows(X, reset=True)
@@ -181,8 +198,6 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
 
     def _sizes(self, n_concepts: int) -> list[int] | float:
         if isinstance(self.n_atoms, (float, np.floating)):
-            if not 0 < self.n_atoms < 1:
-                raise ValueError(f"A float n_atoms is a share of energy between 0 and 1, got {self.n_atoms}.")
             return float(self.n_atoms)
         sizes: list[Any] = [self.n_atoms] * n_concepts if np.ndim(self.n_atoms) == 0 else list(self.n_atoms)  # type: ignore[arg-type]
         if len(sizes) != n_concepts or any(int(size) != size or size < 1 for size in sizes):

@@ -135,11 +135,11 @@ def update_atoms(
 def atom_step(rest: Remainder, update: str) -> Floats:
     """The new atom for the rows that use it, what the others explain taken out; its sign is still open."""
     if update == "svd":
-        return lanczos(rest.square, rest.atom, ATOM_TOL, 100)[0].astype(rest.atom.dtype)
+        return np.asarray(lanczos(rest.square, rest.atom, ATOM_TOL, 100)[0], dtype=rest.atom.dtype)
     if update == "power":  # Eq. 19
-        atom = rest.atom
+        atom: Floats = rest.atom
         for _ in range(POWER_STEPS):
-            new = _unit(rest.positive_square(atom), atom)
+            new: Floats = _unit(rest.positive_square(atom), atom)
             moved = float(np.linalg.norm(new - atom))
             atom = new
             if moved <= ATOM_TOL:

@@ -1,6 +1,8 @@
 """Readers of tables: .parquet (a file or a folder of them), .csv and .tsv."""
 
 import csv as plain_csv
+import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -242,6 +244,12 @@ def _check_full(path: Path, name: str, values: "pa.Array", first_row: int, width
         fail(path, f"has an empty value in row {row} of {name!r} (counting from 0): fill it or drop the row.")
 
 
+def _ends_with_a_line_end(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) in b"\r\n"
+
+
 def read_csv(path: Path, column: str | None) -> VectorFile:
     import pyarrow as pa
     import pyarrow.csv as csv
@@ -279,6 +287,10 @@ def read_csv(path: Path, column: str | None) -> VectorFile:
         )
     if table.num_rows == 0:
         fail(path, "has a header and no rows: write at least one row.")
+    if not _ends_with_a_line_end(path):
+        warnings.warn(
+            f"{path} ends within a line, so its last number may be cut off: check its last row.", stacklevel=4
+        )
     _check_names(path, table.column_names)
     for name in table.column_names:
         _check_text(path, name, table.column(name))
