@@ -61,6 +61,14 @@ def test_ties_of_whole_numbers(m, seed):
     assert kkt_holds(H, q, lower, upper, result.x, 1e-9)
 
 
+def test_an_objective_of_zero_is_recognised():
+    """Everything cancels at the optimum, so only the forced coordinate says what round-off is to be measured by."""
+    B = np.array([[-1, -1], [-1, 0], [-1, -1], [-1, 1], [1, 1.0]])
+    result = box_qp(B @ B.T, np.zeros(5), [-1, -2, 0, 0, -1], [1, -2, 1, 1, 1])
+    assert result.converged
+    assert result.objective == pytest.approx(0, abs=1e-12)
+
+
 def test_small_curvature_counts():
     np.testing.assert_allclose(box_qp(np.diag([1.0, 1e-17]), [0, -1e-17], 0, 10).x, [0, 1])
     np.testing.assert_allclose(box_qp(np.diag([1.0, 1e-20]), [1.0, 1e-20], -np.inf, np.inf).x, [-1, -1])

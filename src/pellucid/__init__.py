@@ -11,6 +11,7 @@ _PUBLIC: dict[str, str | None] = {
     "load": "persistence",
     "metrics": None,
     "save": "persistence",
+    "search": None,
     "set_threads": "solvers",
     "preprocessing": None,
     "solvers": None,

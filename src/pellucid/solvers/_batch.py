@@ -89,16 +89,12 @@ def correlations(X: NDArray[Any], atoms: FloatMatrix, rows: slice) -> tuple[Floa
     """The block of X and C = X·atomsᵀ in the atoms' precision; a value that is not finite is named."""
     block = np.ascontiguousarray(X[rows], dtype=atoms.dtype)
     C = np.matmul(block, atoms.T, out=_scratch(len(block), len(atoms), atoms.dtype))
-    if not np.isfinite(C).all():
+    if not np.isfinite(C.sum()) and not np.isfinite(C).all():
         check_finite(X[rows], "X", rows.start)
         raise ValueError(f"X is so large that its products with atoms overflow {atoms.dtype}; rescale it.")
-    blank = np.flatnonzero(~C.any(axis=1))
-    if (
-        blank.size
-        and (np.abs(block[blank]).max(axis=1) * float(np.abs(atoms).max()) < np.finfo(C.dtype).tiny)[
-            block[blank].any(axis=1)
-        ].any()
-    ):
+    suspects = np.flatnonzero(C[:, 0] == 0)
+    blank = suspects[~C[suspects].any(axis=1) & block[suspects].any(axis=1)]
+    if (np.abs(block[blank]).max(axis=1) * float(np.abs(atoms).max()) < np.finfo(C.dtype).tiny).any():
         raise ValueError(f"X is so small that its products with atoms vanish in {atoms.dtype}; rescale it.")
     return block, C
 

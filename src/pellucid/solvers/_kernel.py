@@ -58,20 +58,21 @@ def best_coordinate(value: float, slope: float, alpha: float, lower: float, uppe
 
 
 @kernel
-def kkt_residual(c: Floats, w: Floats, a: Floats, alpha: Floats, lower: Floats, upper: Floats) -> float:
+def kkt_residual(c: Floats, w: Floats, a: Floats, alpha: Floats, lower: Floats, upper: Floats, forced: float) -> float:
     """Largest distance of a coordinate from its own minimiser, as a share of the data (0 exactly at an optimum)."""
     worst = 0.0
     for j in range(a.size):
         gap = abs(best_coordinate(a[j], w[j], alpha[j], lower[j], upper[j]) - a[j])
         if not gap <= worst:  # NaN counts as worst
             worst = gap
-    return float(worst / data_scale(c, w))
+    return float(worst / data_scale(c, w, forced))
 
 
 @kernel
-def data_scale(c: Floats, w: Floats) -> float:
-    """Length against which residuals are measured: the largest correlation, of c or of the current fit."""
-    scale = 0.0
+def data_scale(c: Floats, w: Floats, forced: float) -> float:
+    """Length against which residuals are measured: the largest correlation, of c or of the current fit, or the largest
+    coefficient that the bounds force (without which there may be nothing but round-off)."""
+    scale = forced
     for j in range(c.size):
         scale = max(scale, max(abs(c[j]), abs(c[j] - w[j])))
     return scale if scale > 0.0 else 1.0
@@ -124,17 +125,9 @@ def piece_end(step: float, sign: float, alpha: float, lower: float, upper: float
 
 @kernel
 def reach(
-    a: Floats,
-    sign: Floats,
-    alpha: Floats,
-    lower: Floats,
-    upper: Floats,
-    free: Ints,
-    n: int,
-    direction: Floats,
-    way: float,
-    longest: float,
-) -> tuple[float, int]:
+    a: Floats, sign: Floats, alpha: Floats, lower: Floats, upper: Floats, free: Ints, n: int, direction: Floats,
+    way: float, longest: float,
+) -> tuple[float, int]:  # fmt: skip
     """How far one can go along way·direction over free[:n] before someone's piece ends, and whose position that is
     (-1: nobody's before ``longest``)."""
     step, blocker = longest, -1
@@ -150,20 +143,9 @@ def reach(
 
 @kernel
 def move(
-    G: Floats,
-    w: Floats,
-    a: Floats,
-    sign: Floats,
-    alpha: Floats,
-    lower: Floats,
-    upper: Floats,
-    free: Ints,
-    n: int,
-    direction: Floats,
-    way: float,
-    step: float,
-    blocker: int,
-) -> None:
+    G: Floats, w: Floats, a: Floats, sign: Floats, alpha: Floats, lower: Floats, upper: Floats, free: Ints, n: int,
+    direction: Floats, way: float, step: float, blocker: int,
+) -> None:  # fmt: skip
     """Go by step·way·direction over free[:n]; ``blocker`` lands on the end of its piece exactly (step may be 0)."""
     for i in range(n):
         j = free[i]
@@ -183,21 +165,9 @@ def linear_term(j: int, c: Floats, alpha: Floats, sign: Floats) -> float:
 
 @kernel
 def include(
-    G: Floats,
-    c: Floats,
-    w: Floats,
-    a: Floats,
-    sign: Floats,
-    alpha: Floats,
-    lower: Floats,
-    upper: Floats,
-    L: Floats,
-    free: Ints,
-    n_free: int,
-    direction: Floats,
-    j: int,
-    inward: float,
-) -> tuple[int, bool]:
+    G: Floats, c: Floats, w: Floats, a: Floats, sign: Floats, alpha: Floats, lower: Floats, upper: Floats, L: Floats,
+    free: Ints, n_free: int, direction: Floats, forced: float, j: int, inward: float,
+) -> tuple[int, bool]:  # fmt: skip
     """Make coordinate j free; ``inward`` says which way it enters from its bound, 0 that it stands inside already.
 
     If j depends on the free ones, first slide along the flat direction until one of them (or j) reaches an end of its
@@ -218,7 +188,7 @@ def include(
             size += abs(direction[i])
         direction[n_free] = 1.0
         free[n_free] = j
-        noise = 0.0 if alpha[j] > 0.0 else ROUND_OFF * size * data_scale(c, w)  # of the products in c
+        noise = 0.0 if alpha[j] > 0.0 else ROUND_OFF * size * data_scale(c, w, forced)  # of the products in c
         level = abs(slope) <= max(LEVEL * terms, noise)
         if level and inward != 0.0:
             return n_free, False  # nothing but round-off draws it in
@@ -226,7 +196,7 @@ def include(
         if inward == 0.0:
             way = 1.0 if (growth < 0.0 if level else slope < 0.0) else -1.0
         step, blocker = reach(a, sign, alpha, lower, upper, free, n_free + 1, direction, way, np.inf)
-        if blocker < 0 or step * step * L[n_free, n_free] > (BLIND * data_scale(c, w)) ** 2:
+        if blocker < 0 or step * step * L[n_free, n_free] > (BLIND * data_scale(c, w, forced)) ** 2:
             return n_free, False  # endless, or so long that even this little curvature would spoil the fit
         move(G, w, a, sign, alpha, lower, upper, free, n_free + 1, direction, way, step, blocker)
         if blocker == n_free:
@@ -247,21 +217,9 @@ def descent(w: Floats, sign: Floats, alpha: Floats, free: Ints, n: int, directio
 
 @kernel
 def finish(
-    G: Floats,
-    c: Floats,
-    w: Floats,
-    a: Floats,
-    alpha: Floats,
-    lower: Floats,
-    upper: Floats,
-    L: Floats,
-    free: Ints,
-    waiting: Ints,
-    sign: Floats,
-    direction: Floats,
-    tol: float,
-    steps: int,
-) -> bool:
+    G: Floats, c: Floats, w: Floats, a: Floats, alpha: Floats, lower: Floats, upper: Floats, L: Floats, free: Ints,
+    waiting: Ints, sign: Floats, direction: Floats, forced: float, tol: float, steps: int,
+) -> bool:  # fmt: skip
     """Primal active set from a feasible point: exact steps on the free coordinates, then the worst violator in.
 
     Returns False if L has too few rows to go on, True otherwise.
@@ -279,18 +237,22 @@ def finish(
         for i in range(n_free, n_all):
             waiting[i] = free[i]  # the list of free ones changes while they are taken in
         for i in range(n_free, n_all):
-            n_free, _ = include(G, c, w, a, sign, alpha, lower, upper, L, free, n_free, direction, waiting[i], 0.0)
+            n_free, _ = include(
+                G, c, w, a, sign, alpha, lower, upper, L, free, n_free, direction, forced, waiting[i], 0.0
+            )
     refined, stuck = False, False
     for _ in range(steps):
         for i in range(n_free):
             direction[i] = w[free[i]] - alpha[free[i]] * sign[free[i]]
         forward_substitute(L, n_free, direction)
+        before = 0.0  # the rate at which the objective falls along the direction, gᵀ(LLᵀ)⁻¹g
+        for i in range(n_free):
+            before += direction[i] * direction[i]
         back_substitute(L, n_free, direction)
         step, blocker = reach(a, sign, alpha, lower, upper, free, n_free, direction, 1.0, 1.0)
-        before = descent(w, sign, alpha, free, n_free, direction)
         move(G, w, a, sign, alpha, lower, upper, free, n_free, direction, 1.0, step, blocker)
         fall = 0.5 * step * (before + descent(w, sign, alpha, free, n_free, direction))
-        if fall < -ROUND_OFF * data_scale(c, w) ** 2:
+        if fall < 0.0 and fall < -ROUND_OFF * data_scale(c, w, forced) ** 2:
             # the objective rose: the factor is too ill-conditioned for its steps to mean anything
             move(G, w, a, sign, alpha, lower, upper, free, n_free, direction, -1.0, step, -1)
             return True
@@ -299,7 +261,7 @@ def finish(
             n_free -= 1
             refined = False
             continue
-        scale = data_scale(c, w)
+        scale = data_scale(c, w, forced)
         worst, inside, entering = tol * scale, 0.0, -1
         for j in range(a.size):
             gap = abs(best_coordinate(a[j], w[j], alpha[j], lower[j], upper[j]) - a[j])
@@ -320,25 +282,18 @@ def finish(
         refined = False
         sign[entering] = 1.0 if w[entering] > 0.0 else -1.0
         inward = sign[entering]
-        n_free, done = include(G, c, w, a, sign, alpha, lower, upper, L, free, n_free, direction, entering, inward)
+        n_free, done = include(
+            G, c, w, a, sign, alpha, lower, upper, L, free, n_free, direction, forced, entering, inward
+        )
         stuck = not done  # round-off alone makes it look better inside: settle what has moved and stop
     return True
 
 
 @kernel
 def solve_rows(
-    C: NDArray[np.floating[Any]],
-    G: Floats,
-    lengths: Floats,
-    mask: NDArray[np.bool_],
-    alpha: Floats,
-    lower: Floats,
-    upper: Floats,
-    codes: NDArray[np.floating[Any]],
-    kkt: Floats,
-    tol: float,
-    max_iter: int,
-) -> None:
+    C: NDArray[np.floating[Any]], G: Floats, lengths: Floats, mask: NDArray[np.bool_], alpha: Floats, lower: Floats,
+    upper: Floats, codes: NDArray[np.floating[Any]], kkt: Floats, tol: float, max_iter: int,
+) -> None:  # fmt: skip
     """Solve every row, each over the coordinates its row of ``mask`` allows (one row of mask serves all).
 
     G, alpha and the bounds belong to atoms divided by ``lengths``; C and codes are in the user's units.
@@ -371,31 +326,34 @@ def solve_rows(
             alphas[i], lo[i], hi[i] = alpha[j], lower[j], upper[j]
             for k in range(size if size < m else 0):
                 local[i, k] = G[j, index[k]]
+        largest, forced = 0.0, 0.0
         for i in range(size):
+            forced = max(forced, abs(min(max(0.0, lo[i]), hi[i])))
             j = index[i]
             c[i] = C[row, j] / lengths[j]
+            largest = max(largest, abs(c[i]))
             a[i] = min(max(codes[row, j] * lengths[j], lo[i]), hi[i])
         refresh(local, c, a, w)
-        largest = 0.0
-        for i in range(size):
-            largest = max(largest, abs(c[i]))
-        if data_scale(c, w) > FAR * largest:  # a start whose fit dwarfs the data would only leave its round-off
+        scale = data_scale(c, w, forced)
+        if scale > FAR * max(largest, forced):  # a start whose fit dwarfs the data would only leave its round-off
             for i in range(size):
                 a[i] = min(max(0.0, lo[i]), hi[i])
             refresh(local, c, a, w)
-        sweeps = descend(local, w, a, alphas, lo, hi, min(SWEEPS, max_iter), tol * data_scale(c, w))
+            scale = data_scale(c, w, forced)
+        sweeps = descend(local, w, a, alphas, lo, hi, min(SWEEPS, max_iter), tol * scale)
         left = max_iter - sweeps
-        while left > 0 and not finish(local, c, w, a, alphas, lo, hi, L, free, waiting, sign, direction, tol, left):
+        while left > 0 and not finish(
+            local, c, w, a, alphas, lo, hi, L, free, waiting, sign, direction, forced, tol, left
+        ):
             rank = min(2 * L.shape[0], m)
             L = np.empty((rank, rank))
         for j in range(m):
             codes[row, j] = 0.0
+        fits = True
         for i in range(size):
             j = index[i]
             codes[row, j] = a[i] / lengths[j]
             a[i] = codes[row, j] * lengths[j]  # what is stored may be rounded to float32: certify that
+            fits = fits and np.isfinite(a[i])
         refresh(local, c, a, w)
-        kkt[row] = kkt_residual(c, w, a, alphas, lo, hi)
-        for i in range(size):
-            if not np.isfinite(codes[row, index[i]]):
-                kkt[row] = np.inf
+        kkt[row] = kkt_residual(c, w, a, alphas, lo, hi, forced) if fits else np.inf

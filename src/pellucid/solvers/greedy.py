@@ -88,7 +88,7 @@ def solve_over(
         alpha[i], lo[i], hi[i] = 0.0, lower, np.inf
     refresh(local, c, a, w)
     descend(local, w, a, alpha, lo, hi, SWEEPS, 1e-12)
-    finish(local, c, w, a, alpha, lo, hi, L, free, waiting, sign, direction, 1e-12, STEPS)
+    finish(local, c, w, a, alpha, lo, hi, L, free, waiting, sign, direction, 0.0, 1e-12, STEPS)
     energy = 0.0
     for i in range(size):
         start[index[i]] = a[i]
@@ -163,7 +163,7 @@ def pursue_rows(
             rows[4, i], rows[5, i], rows[6, i] = 0.0, lower, np.inf
             a[index[i]] = 0.0
         kkt[row] = kkt_residual(
-            rows[0, :size], rows[1, :size], rows[2, :size], rows[4, :size], rows[5, :size], rows[6, :size]
+            rows[0, :size], rows[1, :size], rows[2, :size], rows[4, :size], rows[5, :size], rows[6, :size], 0.0
         )
         for i in range(size):
             if not np.isfinite(codes[row, index[i]]):

@@ -1,0 +1,18 @@
+"""Search by concept: a collection of items with their vectors, engines that rank them, and why two items are close."""
+
+from pellucid.search.collection import Collection, CollectionError
+from pellucid.search.concept_search import ConceptSearch, Hit
+from pellucid.search.engines import ENGINES, Engine, make_engine
+from pellucid.search.explanation import Explanation, explain
+
+__all__ = [
+    "ENGINES",
+    "Collection",
+    "CollectionError",
+    "ConceptSearch",
+    "Engine",
+    "Explanation",
+    "Hit",
+    "explain",
+    "make_engine",
+]
