@@ -41,6 +41,15 @@ def test_figures_in_the_readme_are_the_measured_ones():
         assert f"{task['best']['ours'] * 1000:.3g} ms" in readme
 
 
+def test_retrieval_figures_in_the_readme_are_the_measured_ones():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    measured = (ROOT / "reproductions" / "results" / "slics.md").read_text(encoding="utf-8").split("## Scenes")[1]
+    for method in ("unfiltered", "S-SLiCS"):
+        general, sub = re.search(rf"^\| {method} \| ([\d.]+) \| ([\d.]+)", measured, flags=re.M).groups()
+        assert general in readme
+        assert sub in readme
+
+
 @pytest.mark.parametrize("path", [p for p in ROOT.glob("**/*.md") if ".venv" not in p.parts], ids=str)
 def test_links_and_pictures_exist(path):
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text(encoding="utf-8")):
