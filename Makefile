@@ -15,7 +15,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy --strict --allow-untyped-decorators --package pellucid.solvers
+	$(BIN)/mypy --strict --package pellucid.solvers
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -5,7 +5,8 @@ Throughout, ``free[:n]`` lists the coordinates, row i of L belongs to free[i], a
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -20,8 +21,13 @@ SAFE_PIVOT = 1e-10
 ROUND_OFF = 1e-14
 EPS = 2.2e-16
 
-# nogil: rows are shared out to threads; sums may be reordered, infinities and NaN keep their meaning
-kernel: Any = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile when first called. Without the interpreter's lock, since rows are shared out to threads; sums may be
+    reordered, but infinities and NaN keep their meaning."""
+    return cast(Function, njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function))
 
 
 @kernel
