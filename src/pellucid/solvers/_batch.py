@@ -75,8 +75,8 @@ class Problem:
 def gram(atoms: FloatMatrix) -> NDArray[np.float64]:
     """Inner products of the atoms, in float64 whatever they are."""
     wide = atoms.astype(np.float64, copy=False)
-    small = len(wide) ** 2 * wide.shape[1] < 1 << 28
-    with one_blas_thread() if small else nullcontext():
+    work = len(wide) ** 2 * wide.shape[1]  # little is done on one thread anyway, much is worth a spin afterwards
+    with one_blas_thread() if 1 << 20 < work < 1 << 28 else nullcontext():
         return np.asarray(wide @ wide.T)
 
 
