@@ -32,20 +32,35 @@ def test_version():
     assert __version__ in run("--version").stdout
 
 
-def test_demo_prints_what_it_found():
-    result = run("demo")
+def test_demo_shows_what_it_found_and_leaves_files_that_load(tmp_path):
+    import pellucid
+    from pellucid.search import Collection
+
+    result = run("demo", "-o", str(tmp_path / "out"))
     assert result.returncode == 0, result.stderr
-    assert "Which cone comes nearest?" in result.stdout
-    assert "KKT residual" in result.stdout
+    for words in ("search by", "nearest words", "A scene and its parts", "nearest by animal", "not in any concept"):
+        assert words in result.stdout
     assert not result.stderr
+    model = pellucid.load(tmp_path / "out" / "model.safetensors")
+    collection = Collection.open(tmp_path / "out" / "collection")
+    assert len(collection) == 3000
+    assert model.project(collection.vectors([0]), "animal").shape == (1, 384)
+    # a second run finds the collection of the first
+    again = run("--threads", "1", "demo", "--json", "-o", str(tmp_path / "out"))
+    scores = json.loads(again.stdout)["retrieval_map_at_20"]
+    assert scores["concept subspaces"]["general"] > scores["the same without labels"]["general"]
+    assert scores["the same without labels"]["general"] > scores["plain cosine"]["general"] + 0.2
+    assert scores["concept subspaces"]["sub"] > scores["supervised SVD"]["sub"] > scores["plain cosine"]["sub"]
 
 
-def test_demo_as_json():
-    result = run("--threads", "1", "demo", "--json")
-    figures = json.loads(result.stdout)
-    assert figures["accuracy_nearest_cone"] > 0.97 > figures["accuracy_nearest_mean"]
-    assert figures["largest_kkt_residual"] < 1e-8
-    assert figures["largest_duality_gap"] < 1e-8
+def test_demo_does_not_touch_a_foreign_folder(tmp_path):
+    from pellucid.search import Collection
+
+    Collection.create(tmp_path / "collection", [[1.0, 2.0]])
+    result = run("demo", "-o", str(tmp_path))
+    assert result.returncode == 1
+    assert "holds another collection; name another folder with --output" in result.stderr
+    assert len(Collection.open(tmp_path / "collection")) == 1
 
 
 @pytest.mark.parametrize(
@@ -63,17 +78,17 @@ def test_a_failure_is_one_sentence_and_debug_shows_the_rest(monkeypatch, capsys)
     from pellucid import cli
     from pellucid.cli import demo
 
-    def broken():
-        raise ValueError("The digits are missing.")
+    def broken(*arguments):
+        raise ValueError("The scenes are missing.")
 
-    monkeypatch.setattr(demo, "take_digits_apart", broken)
+    monkeypatch.setattr(demo, "run", broken)
     for arguments, traceback in ((["demo"], False), (["--debug", "demo"], True)):
         monkeypatch.setattr(sys, "argv", ["pellucid", *arguments])
         with pytest.raises(SystemExit) as stop:
             cli.main()
         assert stop.value.code == 1
         error = capsys.readouterr().err
-        assert "Error: The digits are missing." in error
+        assert "Error: The scenes are missing." in error
         assert ("Traceback" in error) == traceback
 
 
@@ -81,10 +96,10 @@ def test_interrupted_says_so(monkeypatch, capsys):
     from pellucid import cli
     from pellucid.cli import demo
 
-    def interrupted():
+    def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo, "take_digits_apart", interrupted)
+    monkeypatch.setattr(demo, "run", interrupted)
     monkeypatch.setattr(sys, "argv", ["pellucid", "demo"])
     with pytest.raises(SystemExit) as stop:
         cli.main()

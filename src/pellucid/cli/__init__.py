@@ -12,7 +12,7 @@ from pellucid import __version__
 
 # command -> (module in this package, line in the help); the help shows without importing any of them
 COMMANDS = {
-    "demo": ("demo", "See the solvers take handwritten digits apart."),
+    "demo": ("demo", "Learn what 3 000 scenes are made of, and search them by concept."),
 }
 
 

@@ -40,7 +40,7 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"cosine {self.cosine:+.3f}"]
         for j in np.argsort(-np.abs(self.terms), kind="stable"):
-            if self.terms[j] != 0:
+            if abs(self.terms[j]) >= 0.0005:  # what rounds to nothing is left out
                 about = f"  ({', '.join(self.words[j])})" if self.words[j] else ""
                 lines.append(f"  {self.terms[j]:+.3f}  {self.names[j]}{about}")
         lines.append(f"  {self.residual:+.3f}  not in any concept ({self.residual_share:.0%} of all parts)")
