@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,15 @@ def test_every_python_block_runs(page, tmp_path, monkeypatch):
     namespace = {}
     for block in blocks:
         exec(compile(block, str(page), "exec"), namespace)
+
+
+def test_the_documentation_builds_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx", reason="the documentation tools are not installed")
+    pytest.importorskip("myst_parser", reason="the documentation tools are not installed")
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--quiet", str(ROOT / "docs"), str(tmp_path)]
+    built = subprocess.run(command, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    assert (tmp_path / "concepts.html").is_file()
 
 
 def test_the_two_commands_come_first_in_the_readme():

@@ -46,7 +46,7 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
     atoms_ : (M, d) unit atoms, concept after concept
     groups_ : (M,) index of the concept of each atom
     concept_names_ : (S,) names
-    objective_ : (n_iter_ + 1,) mean squared error per row (plus ridge term): at the start and after each sweep
+    objective_ : (sweeps + 1,) mean squared error per row (plus ridge term): at the start and after each sweep
     n_iter_ : int, sweeps made
     n_dead_ : int, atoms that no row used in the last sweep; each was given a new direction
     """

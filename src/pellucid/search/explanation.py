@@ -33,7 +33,7 @@ class Explanation:
 
     @property
     def residual_share(self) -> float:
-        """|residual| as a share of the absolute values of all parts."""
+        """Size of the residual as a share of the sizes of all parts."""
         total = float(np.abs(self.terms).sum() + abs(self.residual))
         return abs(self.residual) / total if total > 0 else 0.0
 
