@@ -35,15 +35,16 @@ class Task:
     validation: Labelled
     queries: Labelled
     candidates: Labelled
+    paper: bool  # whether the paper has figures for the same labels
 
 
-def split_task(name, raw, coarse, fine, fine_to_coarse, concept_names, concept_vectors, parts) -> Task:
+def split_task(name, raw, coarse, fine, fine_to_coarse, concept_names, concept_vectors, parts, paper=False) -> Task:
     """Leave out rows without a concept, centre with the training mean."""
     coarse, fine = np.asarray(coarse, dtype=bool), np.asarray(fine, dtype=bool)
     parts = [rows[coarse[rows].any(axis=1)] for rows in parts]
     normalizer = CenteredNormalizer().fit(raw[parts[0]])
     made = [Labelled(raw[rows], normalizer.transform(raw[rows]), coarse[rows], fine[rows]) for rows in parts]
-    return Task(name, list(concept_names), concept_vectors, np.asarray(fine_to_coarse), *made)
+    return Task(name, list(concept_names), concept_vectors, np.asarray(fine_to_coarse), *made, paper)
 
 
 def coco_captions() -> Task:
@@ -68,6 +69,7 @@ def coco_captions() -> Task:
         data.coarse_names,
         words.vectors,
         parts,
+        paper=True,
     )
 
 

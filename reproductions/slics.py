@@ -105,11 +105,13 @@ def table(task: Task) -> str:
         f"{len(task.queries.vectors)} queries, {len(pool)} candidates, {len(task.concept_names)} concepts; "
         f"zero-shot labels: the {active} nearest concept words.",
         "",
-        "| method | general | sub | chosen (general, sub) | paper: general | sub |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| method | general | sub | chosen (general, sub) |" + (" paper: general | sub |" if task.paper else ""),
+        "| --- | --- | --- | --- |" + (" --- | --- |" if task.paper else ""),
     ]
     for name, (general, sub) in rows:
-        paper = [f"{value:.3f}" for value in PAPER[name]] if name in PAPER else ["", ""]
         picks = f"{general[0]}, {sub[0]}" if general[0] != "" else ""
-        lines.append(f"| {name} | {general[1]:.3f} | {sub[1]:.3f} | {picks} | {paper[0]} | {paper[1]} |")
+        line = f"| {name} | {general[1]:.3f} | {sub[1]:.3f} | {picks} |"
+        if task.paper:
+            line += "".join(f" {value:.3f} |" for value in PAPER[name]) if name in PAPER else " | |"
+        lines.append(line)
     return "\n".join(lines) + "\n\n"
