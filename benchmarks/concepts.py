@@ -55,7 +55,11 @@ def run(results: Path) -> None:
     report("concepts", "Concept subspaces", [row], results)
 
 
-def plain_algorithm_1(X, Y, n_atoms, sweeps):
+def scipy_nnls(atoms, x):
+    return scipy.optimize.nnls(atoms.T, x)[0]
+
+
+def plain_algorithm_1(X, Y, n_atoms, sweeps, solve=scipy_nnls):
     """Algorithm 1 as it is printed: a loop over scipy's NNLS, a full SVD an atom. (atoms, error, set-up time)."""
     begun = time.perf_counter()
     groups = np.repeat(np.arange(Y.shape[1]), n_atoms)
@@ -72,7 +76,7 @@ def plain_algorithm_1(X, Y, n_atoms, sweeps):
         codes = np.zeros((len(X), len(atoms)))
         for i in range(len(X)):
             index = np.flatnonzero(Y[i, groups])
-            codes[i, index] = scipy.optimize.nnls(atoms[index].T, X[i])[0]
+            codes[i, index] = solve(atoms[index], X[i])
         for m in range(len(atoms)):
             support = np.flatnonzero(codes[:, m])
             if not support.size:

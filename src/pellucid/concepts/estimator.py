@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,7 +17,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
 from pellucid.concepts.labels import Indicator, as_indicator, require_members
-from pellucid.concepts.learning import Sweep, atom_mask, initial_atoms, solve_codes, update_atoms
+from pellucid.concepts.learning import (
+    Sweep,
+    atom_mask,
+    batches,
+    initial_atoms,
+    mean_error,
+    solve_codes,
+    update_atoms,
+)
 from pellucid.preprocessing import CenteredNormalizer
 from pellucid.solvers import group_omp, nnls, nonnegative_omp
 
@@ -211,7 +219,7 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
             codes = solve_codes(X, Y, self.atoms_, self.groups_, self.ridge, codes)
             return self._update(X, Y, codes), codes
         total = Sweep(0.0, 0.0, 0, 0.0)
-        for rows in _batches(len(X), self.batch_size, rng):
+        for rows in batches(len(X), self.batch_size, rng):
             codes = solve_codes(X[rows], Y[rows], self.atoms_, self.groups_, self.ridge)
             part = self._update(X[rows], Y[rows], codes, reseed=False)
             total.squared_error += part.squared_error
@@ -225,14 +233,7 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
         )
 
     def _error(self, X: NDArray[Any], Y: Indicator) -> float:
-        """Mean squared error of rows under the cones of their concepts, plus the ridge term."""
-        total = 0.0
-        for start in range(0, len(X), BLOCK_ROWS):
-            rows = slice(start, start + BLOCK_ROWS)
-            codes = solve_codes(X[rows], Y[rows], self.atoms_, self.groups_, self.ridge)
-            R = X[rows] - codes @ self.atoms_
-            total += float(np.square(R, dtype=np.float64).sum() + self.ridge * np.square(codes, dtype=np.float64).sum())
-        return total / len(X)
+        return mean_error(X, Y, self.atoms_, self.groups_, self.ridge)
 
     # taking apart
 
@@ -401,13 +402,3 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
         if len(indicator) != n:
             raise ValueError(f"active has {len(indicator)} rows, but X has {n}.")
         return indicator
-
-
-BLOCK_ROWS = 16_384
-
-
-def _batches(n: int, size: int, rng: np.random.RandomState) -> Iterator[NDArray[np.int64]]:
-    """Disjoint random batches that cover all rows; sorted within a batch, so that a memory map is read forwards."""
-    order = rng.permutation(n)
-    for start in range(0, n, size):
-        yield np.sort(order[start : start + size])

@@ -6,7 +6,7 @@ the residual R = X − AB is kept up to date while atoms change one after the ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ ATOM_TOL = 1e-4
 POWER_STEPS = 20
 # rows that a thread takes at a time in a pass over the residual
 PASS_ROWS = 512
+# rows whose error is computed at a time
+BLOCK_ROWS = 16_384
 
 
 def initial_atoms(
@@ -265,3 +267,21 @@ def solve_codes(
 ) -> Floats:
     """Eq. 5: non-negative codes over the atoms of each row's concepts."""
     return nnls(X, atoms, atom_mask(Y, groups), ridge=ridge, init=init).codes
+
+
+def mean_error(X: Floats, Y: Indicator, atoms: Floats, groups: NDArray[np.int64], ridge: float) -> float:
+    """Mean squared error of rows under the cones of their concepts, plus the ridge term, block by block."""
+    total = 0.0
+    for start in range(0, len(X), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        codes = solve_codes(X[rows], Y[rows], atoms, groups, ridge)
+        R = X[rows] - codes @ atoms
+        total += float(np.square(R, dtype=np.float64).sum() + ridge * np.square(codes, dtype=np.float64).sum())
+    return total / len(X)
+
+
+def batches(n: int, size: int, rng: np.random.RandomState) -> Iterator[NDArray[np.int64]]:
+    """Disjoint random batches that cover all rows; sorted within a batch, so that a memory map is read forwards."""
+    order = rng.permutation(n)
+    for start in range(0, n, size):
+        yield np.sort(order[start : start + size])
