@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import pellucid
 from oracles import nonnegative_least_squares
 from pellucid import ConceptSubspaces
-from pellucid.concepts.labels import as_indicator
+from pellucid.concepts.labels import align, as_indicator
 from pellucid.concepts.learning import solve_codes, svd_atoms, update_atoms
 from pellucid.datasets import load_scenes
 from pellucid.preprocessing import CenteredNormalizer
@@ -248,6 +248,36 @@ def test_labels_in_any_form(Y, names):
     indicator, found = as_indicator(Y, names)
     np.testing.assert_array_equal(indicator, INDICATOR)
     assert found == ["cat", "dog"]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        [["dog"], ["cat", "dog"], []],
+        [{"dog"}, {"cat", "dog"}, set()],
+        pd.DataFrame({"dog": [1, 1, 0], "cat": [0, 1, 0]}),
+        np.array([[0, 1], [1, 1], [0, 0]]),
+        sparse.csr_matrix([[0, 1], [1, 1], [0, 0]]),
+    ],
+)
+def test_later_labels_are_matched_by_name(later):
+    np.testing.assert_array_equal(align(later, ["cat", "dog"]), [[0, 1], [1, 1], [0, 0]])
+
+
+def test_later_classes_are_matched_by_name():
+    np.testing.assert_array_equal(align(["dog", "dog"], ["cat", "dog"]), [[0, 1], [0, 1]])
+    with pytest.raises(ValueError, match="There is no concept 'cow' among the 2 that are known"):
+        align(["dog", "cow"], ["cat", "dog"])
+    with pytest.raises(ValueError, match="There is no concept 'cow' among the 2"):
+        align(pd.DataFrame({"cow": [1]}), ["cat", "dog"])
+
+
+def test_partial_fit_matches_columns_by_name(rng):
+    X = np.abs(rng.standard_normal((40, 5)))
+    Y = pd.DataFrame({"a": np.arange(40) % 2, "b": (np.arange(40) // 2) % 2})
+    one, two = ConceptSubspaces(2).partial_fit(X, Y), ConceptSubspaces(2).partial_fit(X, Y)
+    np.testing.assert_array_equal(one.partial_fit(X, Y).atoms_, two.partial_fit(X, Y[["b", "a"]]).atoms_)
+    np.testing.assert_array_equal(one.encode(X, active=Y), one.encode(X, active=Y[["b", "a"]]))
 
 
 def test_class_labels_are_concepts():

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
-from pellucid.concepts.labels import Indicator, as_indicator, require_members
+from pellucid.concepts.labels import Indicator, align, as_indicator, require_members
 from pellucid.concepts.learning import (
     Sweep,
     atom_mask,
@@ -133,7 +133,7 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
         self.atoms_, self.groups_ = initial_atoms(data, indicator, size, self.init, rng)
         held_out = None if validation is None else self._labelled(*validation)
         history = [self._error(data, indicator)]
-        best = (np.inf, self.atoms_)
+        best = (np.inf if held_out is None else self._error(*held_out), self.atoms_.copy())
         self.n_iter_ = self.n_dead_ = 0
         codes: NDArray[Any] | None = None
         try:
@@ -191,13 +191,7 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
     def _labelled(self, X: ArrayLike, Y: Any) -> tuple[NDArray[Any], Indicator]:
         """More rows with the concepts the model already has."""
         data = self._rows(X)
-        named = np.ndim(Y) != 2 and not hasattr(Y, "columns")
-        indicator, names = as_indicator(Y, list(self.concept_names_) if not named else None)
-        if named:  # classes or sets may name only some of the concepts
-            full = np.zeros((len(indicator), len(self.concept_names_)), dtype=bool)
-            for j, name in enumerate(names):
-                full[:, self._index(name)] = indicator[:, j]
-            indicator = full
+        indicator = align(Y, list(self.concept_names_))
         if indicator.shape != (len(data), len(self.concept_names_)):
             raise ValueError(
                 f"Y must have {len(data)} rows and {len(self.concept_names_)} concepts, but is {indicator.shape}."
@@ -398,7 +392,7 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
             indicator = np.zeros((n, len(self.concept_names_)), dtype=bool)
             indicator[:, self._indices(active)] = True
             return indicator
-        indicator, _ = as_indicator(active, list(self.concept_names_))
+        indicator = align(active, list(self.concept_names_))
         if len(indicator) != n:
             raise ValueError(f"active has {len(indicator)} rows, but X has {n}.")
         return indicator

@@ -42,6 +42,20 @@ def as_indicator(Y: Any, concept_names: Sequence[str] | None = None) -> tuple[In
     return indicator, names
 
 
+def align(Y: Any, names: Sequence[str]) -> Indicator:
+    """(n, S) booleans over concepts that are known by name already; Y may hold only some of them, in any order."""
+    if not hasattr(Y, "columns") and (sparse.issparse(Y) or _is_list_of_sets(Y) or np.ndim(Y) != 1):
+        return as_indicator(Y, names)[0]
+    indicator, given = as_indicator(Y)
+    place = {name: j for j, name in enumerate(names)}
+    full = np.zeros((len(indicator), len(names)), dtype=bool)
+    for j, name in enumerate(given):
+        if name not in place:
+            raise ValueError(f"There is no concept {name!r} among the {len(names)} that are known.")
+        full[:, place[name]] = indicator[:, j]
+    return full
+
+
 def require_members(indicator: Indicator, names: Sequence[str]) -> None:
     """A cone cannot be learned from nothing."""
     empty = np.flatnonzero(~indicator.any(axis=0))

@@ -34,7 +34,7 @@ def kernel(function: Function) -> Function:
 def factorise(L: Floats, free: Ints, n: int, G: Floats) -> bool:
     """Cholesky factor of G[free, free] = LLᵀ, with 1/l_ii on the diagonal; False if a pivot is too small to trust.
 
-    By hand, since LAPACK's overhead exceeds the work at these sizes; two rows at a time, which is 1.7 times faster.
+    By hand, since LAPACK's overhead exceeds the work at these sizes; two rows at a time, which is faster.
     """
     odd = n % 2
     if odd:
