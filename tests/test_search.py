@@ -195,6 +195,36 @@ def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(tmp_path, attemp
     assert stray == [], "what the crash left behind is cleaned up by the next write"
 
 
+@pytest.mark.parametrize("change", ["add", "delete"])
+@pytest.mark.parametrize("step", range(4))
+def test_stopping_at_any_step_leaves_the_old_state_or_the_new(tmp_path, monkeypatch, change, step):
+    """Every file gets its name by one rename; whichever of them fails, the folder opens and is one or the other."""
+    from pellucid import _atomic
+
+    collection = Collection.create(tmp_path / "c", np.eye(3), ["a", "b", "c"])
+    renamed, real = [], os.replace
+
+    def stops(source, target):
+        if len(renamed) == step:
+            raise OSError(28, "No space left on device")
+        renamed.append(target)
+        real(source, target)
+
+    monkeypatch.setattr(_atomic.os, "replace", stops)
+    whole = True
+    try:
+        collection.add(np.ones((1, 3)), ["d"]) if change == "add" else collection.delete(["a"])
+    except OSError:
+        whole = False
+    monkeypatch.undo()
+    expected = {"add": ["a", "b", "c", "d"], "delete": ["b", "c"]}[change] if whole else ["a", "b", "c"]
+    again = Collection.open(tmp_path / "c")
+    assert again.ids == expected
+    again.search(np.eye(3), 2)
+    again.add(np.ones((1, 3)), ["after"])
+    assert Collection.open(tmp_path / "c").ids == [*expected, "after"]
+
+
 def test_concept_search_filters(world):
     """The first hits for one concept have that concept more often than the plain neighbours do."""
     scenes, _, model, collection = world
