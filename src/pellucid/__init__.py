@@ -13,6 +13,7 @@ _PUBLIC: dict[str, str | None] = {
     "save": "persistence",
     "search": None,
     "set_threads": "solvers",
+    "plots": None,
     "preprocessing": None,
     "solvers": None,
     "vectors": None,

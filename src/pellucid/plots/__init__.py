@@ -1,0 +1,25 @@
+"""Pictures of what was found. Every function draws into ``ax``, or into a figure of its own, and returns the axes.
+
+A figure of its own is no part of pyplot's state, so drawing is safe in servers and threads; only in a notebook it is
+made by pyplot, which shows it under the cell. Save one with ``ax.figure.savefig("picture.png")``.
+"""
+
+from pellucid.plots.bars import component_bars, explanation, retrieval
+from pellucid.plots.curves import n_atoms_curve, objective, partial_vs_full
+from pellucid.plots.lists import captions, neighbours, walk
+from pellucid.plots.surfaces import atoms_as_images, heatmap, map
+
+__all__ = [
+    "atoms_as_images",
+    "captions",
+    "component_bars",
+    "explanation",
+    "heatmap",
+    "map",
+    "n_atoms_curve",
+    "neighbours",
+    "objective",
+    "partial_vs_full",
+    "retrieval",
+    "walk",
+]

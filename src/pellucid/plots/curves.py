@@ -1,0 +1,107 @@
+"""Curves: the error over sweeps, retrieval over the number of atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pellucid.plots import _style as style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MEASURES = (("same concept (general)", style.BLUE, "o"), ("same thing (sub-label)", "#c77700", "s"))
+
+
+def objective(model: Any, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+    """The objective of any fitted estimator at the start and after each sweep."""
+    values = np.asarray(model.objective_, dtype=float)
+    ax = style.axes(ax, 4.8, 3.0)
+    ax.plot(np.arange(len(values)), values, color=style.BLUE, marker="o", markersize=4, linewidth=1.6)
+    if len(values):
+        ax.annotate(
+            f"{values[-1]:.4g}", (len(values) - 1, values[-1]), xytext=(0, 7), textcoords="offset points",
+            ha="center", fontsize=style.SIZE, color=style.FAINT,
+        )  # fmt: skip
+    ax.set(xlabel="sweep", ylabel="objective")
+    _whole_numbers(ax)
+    ax.margins(x=0.06, y=0.12)
+    style.frame(ax, grid="y")
+    style.title(ax, title)
+    return ax
+
+
+def n_atoms_curve(selection: Any, ax: Axes | None = None, *, measure: str = "mAP@20", title: str | None = None) -> Axes:
+    """Retrieval on validation rows over the number of atoms per concept, and the number chosen (paper 1, Figure 6).
+
+    ``selection`` has ``n_atoms``, ``general``, ``sub`` (or None) and ``best``.
+    """
+    ax = style.axes(ax, 5.4, 3.3)
+    handles, names = [], []
+    for values, (name, colour, marker) in zip((selection.general, selection.sub), MEASURES):
+        if values is not None:
+            (line,) = ax.plot(selection.n_atoms, values, color=colour, marker=marker, markersize=4.5, linewidth=1.6)
+            handles.append(line)
+            names.append(name)
+    _chosen(ax, selection.best)
+    _finish_curve(ax, measure, handles, names, title)
+    return ax
+
+
+def partial_vs_full(
+    n_atoms: Sequence[int],
+    partial: Sequence[Any],
+    full: Sequence[Any],
+    ax: Axes | None = None,
+    *,
+    best: int | None = None,
+    measure: str = "mAP@20",
+    title: str | None = None,
+) -> Axes:
+    """Retrieval by the projection onto one cone (partial, Eq. 3) and by the component (full, Eq. 2) (Figure 7).
+
+    ``partial`` and ``full`` hold, for each number of atoms, a ``metrics.Retrieval`` or a pair (general, sub).
+    """
+    ax = style.axes(ax, 5.4, 3.5)
+    handles, names = [], []
+    for results, kind, dashes in ((partial, "projection", "-"), (full, "component", (0, (4, 2)))):
+        pairs = np.array([(r.general, r.sub) if hasattr(r, "general") else tuple(r) for r in results], dtype=float)
+        if len(pairs) != len(n_atoms):
+            raise ValueError(f"There are {len(pairs)} results of the {kind} for {len(n_atoms)} numbers of atoms.")
+        for values, (name, colour, marker) in zip(pairs.T, MEASURES):
+            filled = colour if kind == "projection" else "white"
+            (line,) = ax.plot(
+                n_atoms, values, color=colour, marker=marker, markersize=4.5, linewidth=1.6, linestyle=dashes,
+                markerfacecolor=filled,
+            )  # fmt: skip
+            handles.append(line)
+            names.append(f"{kind}, {name.split(' (')[0]}")
+    if best is not None:
+        _chosen(ax, best)
+    _finish_curve(ax, measure, handles, names, title)
+    return ax
+
+
+def _chosen(ax: Axes, best: int) -> None:
+    ax.axvline(best, color=style.FAINT, linewidth=1, linestyle=(0, (2, 2)), zorder=0)
+    ax.annotate(
+        f"chosen: {best}", (best, 0), xycoords=("data", "axes fraction"), xytext=(4, 4), textcoords="offset points",
+        fontsize=style.SIZE - 1, color=style.FAINT,
+    )  # fmt: skip
+
+
+def _finish_curve(ax: Axes, measure: str, handles: list[Any], names: list[str], title: str | None) -> None:
+    ax.set(xlabel="atoms per concept", ylabel=measure)
+    _whole_numbers(ax)
+    ax.margins(y=0.14)
+    style.frame(ax, grid="y")
+    style.legend(ax, handles, names, loc="upper left", bbox_to_anchor=(0, -0.17), ncols=2, borderaxespad=0)
+    style.title(ax, title)
+
+
+def _whole_numbers(ax: Axes) -> None:
+    from pellucid._extras import require
+
+    ax.xaxis.set_major_locator(require("matplotlib.ticker", "plots").MaxNLocator(integer=True, min_n_ticks=1))

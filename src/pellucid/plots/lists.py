@@ -1,0 +1,200 @@
+"""Lists laid out on paper: what concepts hold, filtered beside plain results, a walk between two atoms."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pellucid._base import unit_rows
+from pellucid._extras import require
+from pellucid.plots import _style as style
+from pellucid.preprocessing import CenteredNormalizer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from pellucid.concepts import ConceptSubspaces
+    from pellucid.search import Collection, Hit
+
+LINE = 0.19  # inches between lines of text
+
+
+def captions(
+    found: Mapping[str, Sequence[tuple[str, float]]], ax: Axes | None = None, *, title: str | None = None
+) -> Axes:
+    """A table of the words that each concept's cone holds best, as ``model.captions`` finds them; the better a word
+    is held, the darker it is."""
+    if not found:
+        raise ValueError("There are no captions to show.")
+    columns = max(len(words) for words in found.values())
+    ax = style.axes(ax, 1.5 + 1.15 * columns, 0.5 + 0.28 * (len(found) + 1))
+    style.empty(ax)
+    lefts = [left for words in found.values() for _, left in words]
+    best, worst = (min(lefts), max(lefts)) if lefts else (0.0, 1.0)
+    height = 1 / (len(found) + 1)
+    first = 1.5 / (1.5 + 1.15 * columns)
+    step = (1 - first) / max(1, columns)
+    fits = style.characters(ax, step)
+    header: dict[str, Any] = {"fontsize": style.SIZE - 1, "color": style.FAINT, "va": "center"}
+    ax.text(0.01, 1 - height / 2, "concept", **header)
+    ax.text(first, 1 - height / 2, "words it holds, best first", **header)
+    ax.axhline(1 - height, color=style.LINE, linewidth=1)
+    for row, (concept, words) in enumerate(found.items()):
+        middle = 1 - (row + 1.5) * height
+        if row % 2:
+            ax.axhspan(middle - height / 2, middle + height / 2, color=style.STRIPE, linewidth=0)
+        name = style.plain(style.shorten(concept, style.characters(ax, first) - 1))
+        ax.text(0.01, middle, name, va="center", fontsize=style.SIZE, color=style.INK, weight="bold")
+        for column, (word, left) in enumerate(words):
+            strength = 1.0 - 0.4 * (left - best) / max(worst - best, 1e-12)
+            said = style.plain(style.shorten(word, fits))
+            ax.text(
+                first + column * step, middle, said, va="center", fontsize=style.SIZE, color=style.INK, alpha=strength
+            )
+    style.title(ax, title)
+    return ax
+
+
+def neighbours(
+    filtered: Sequence[Hit],
+    plain: Sequence[Hit],
+    ax: Axes | None = None,
+    *,
+    query: str | None = None,
+    concept: str | None = None,
+    relevant: Callable[[Hit], bool] | None = None,
+    column: str = "text",
+) -> Axes:
+    """What a search by one concept finds, beside what a plain search finds.
+
+    An item shows as its thumbnail if the collection has thumbnails, else as its ``column``, else as its id. With
+    ``relevant`` a filled dot marks the hits for which it is true, a ring the others.
+    """
+    sides = (("nearest as a whole", plain), (f"nearest by {concept}" if concept else "nearest by concept", filtered))
+    lines = max(1, *(len(hits) for _, hits in sides))
+    pictured = any(_picture(hit) is not None for _, hits in sides for hit in hits)
+    ax = style.axes(ax, 9.0, 0.75 + (0.62 if pictured else 2.15 * LINE) * lines)
+    style.empty(ax)
+    header = 1 / (lines + 1)
+    for side, (name, hits) in enumerate(sides):
+        left = 0.51 * side
+        strong: dict[str, Any] = {"fontsize": style.SIZE, "weight": "bold", "color": style.BLUE if side else style.INK}
+        ax.text(left, 1 - 0.35 * header, style.plain(name), va="center", **strong)
+        ax.plot([left, left + 0.48], [1 - 0.75 * header] * 2, color=style.BLUE if side else style.LINE, linewidth=1)
+        for row, hit in enumerate(hits):
+            middle = 1 - (row + 1.35) * header
+            if relevant is not None:
+                _dot(ax, left + 0.008, middle, relevant(hit))
+            score: dict[str, Any] = {"va": "center", "fontsize": style.SIZE - 1, "color": style.FAINT}
+            ax.text(left + 0.02, middle, f"{hit.score:.2f}", **score)
+            _item(ax, hit, (left + 0.065, middle, 0.415, header), column)
+    if query is not None:
+        style.title(ax, f"Query: {query}")
+    return ax
+
+
+def _dot(ax: Axes, x: float, y: float, on: bool) -> None:
+    ax.plot(
+        [x], [y], marker="o", markersize=6, markerfacecolor="#009e73" if on else "white",
+        markeredgecolor="#009e73" if on else style.VERMILION, markeredgewidth=1.2, clip_on=False,
+    )  # fmt: skip
+
+
+def _item(ax: Axes, hit: Hit, box: tuple[float, float, float, float], column: str, lines: int = 2) -> None:
+    """An item's thumbnail, text or id within a box (left, middle, width, height)."""
+    left, middle, width, height = box
+    picture = _picture(hit)
+    if picture is not None:
+        inset = ax.inset_axes((left, middle - 0.46 * height, width, 0.92 * height))
+        inset.imshow(picture, interpolation="nearest" if max(picture.shape[:2]) < 64 else "antialiased")
+        inset.set_anchor("W")
+        inset.axis("off")
+        return
+    said = hit.item.get(column)
+    fitting = style.wrapped(hit.id if said is None else said, style.characters(ax, width, style.SIZE - 0.5), lines)
+    text = "\n".join(style.plain(line) for line in fitting)
+    ax.text(left, middle, text, va="center", fontsize=style.SIZE - 0.5, color=style.INK, linespacing=1.1)
+
+
+def _picture(hit: Hit) -> NDArray[Any] | None:
+    """The item's thumbnail (bytes of a PNG or JPEG), if it has one."""
+    stored = hit.item.get("thumbnail")
+    if not isinstance(stored, bytes):
+        return None
+    image = require("PIL.Image", "plots").open(io.BytesIO(stored))
+    return np.asarray(image.convert("RGB"))
+
+
+def walk(
+    model: ConceptSubspaces,
+    concept: str,
+    words: Sequence[str],
+    word_vectors: ArrayLike,
+    collection: Collection | None = None,
+    ax: Axes | None = None,
+    *,
+    atoms: tuple[int, int] = (0, 1),
+    n_steps: int = 5,
+    top: int = 4,
+    title: str | None = None,
+) -> Axes:
+    """From one atom of a concept to another in equal steps: the words and items nearest at each (paper 1, Figure 3).
+
+    ``atoms`` are numbers within the concept. The words are centred with their own mean, as captions do.
+    """
+    if n_steps < 2:
+        raise ValueError(f"A walk takes at least 2 steps, got {n_steps}.")
+    if concept not in model.concept_names_:
+        raise ValueError(f"There is no concept {concept!r} in the model: it has {', '.join(model.concept_names_)}.")
+    mine = model.atoms_[model.groups_ == list(model.concept_names_).index(concept)].astype(np.float64)
+    if not all(0 <= a < len(mine) for a in atoms):
+        raise ValueError(f"The concept {concept!r} has atoms 0 to {len(mine) - 1}, but {atoms} were asked for.")
+    shares = np.linspace(0, 1, n_steps)
+    points = unit_rows((1 - shares)[:, None] * mine[atoms[0]] + shares[:, None] * mine[atoms[1]])
+    vocabulary = CenteredNormalizer().fit_transform(np.asarray(word_vectors, dtype=np.float64))
+    near = np.argsort(-(points @ vocabulary.T), axis=1, kind="stable")[:, :top]
+    listed = [[str(words[i]) for i in row] for row in near]
+    items = None if collection is None else _items_near(collection, points, 3)
+    return _draw_walk(ax, shares, listed, items, title or f"From atom {atoms[0]} to atom {atoms[1]} of {concept}")
+
+
+def _items_near(collection: Collection, points: NDArray[Any], k: int) -> list[list[Any]]:
+    from pellucid.search import Hit
+
+    positions, scores = collection.search(points, k)
+    return [
+        [Hit(r + 1, float(s), int(p), collection.item(int(p))) for r, (p, s) in enumerate(zip(row, close))]
+        for row, close in zip(positions, scores)
+    ]
+
+
+def _draw_walk(
+    ax: Axes | None, shares: NDArray[Any], words: list[list[str]], items: list[list[Any]] | None, title: str
+) -> Axes:
+    n, top = len(shares), max(len(row) for row in words)
+    depth = 0 if items is None else max(len(row) for row in items)
+    inches = 0.45 + LINE * top + (0.25 + 0.68 * depth if depth else 0)
+    ax = style.axes(ax, max(4.0, 1.75 * n), inches + 0.35)
+    style.empty(ax)
+    unit = 1 / inches
+    for column, share in enumerate(shares):
+        left, width = column / n, 0.93 / n
+        bar: dict[str, Any] = {"va": "center", "fontsize": style.SIZE - 1, "color": style.FAINT}
+        ax.plot([left, left + width], [1 - 0.1 * unit] * 2, color="#e69f00", linewidth=5, solid_capstyle="butt")
+        ax.plot([left, left + width * (1 - share)], [1 - 0.1 * unit] * 2, color=style.BLUE, linewidth=5,
+                solid_capstyle="butt", zorder=3)  # fmt: skip
+        ax.text(left, 1 - 0.28 * unit, f"{1 - share:.0%} + {share:.0%}", **bar)
+        for row, word in enumerate(words[column]):
+            said = style.plain(style.shorten(word, style.characters(ax, width)))
+            y = 1 - (0.5 + LINE * row) * unit
+            ax.text(left, y, said, va="center", fontsize=style.SIZE + (0.5 if row == 0 else 0),
+                    weight="bold" if row == 0 else "normal", color=style.INK)  # fmt: skip
+        for row, hit in enumerate([] if items is None else items[column]):
+            middle = 1 - (0.5 + LINE * top + 0.25 + 0.68 * row) * unit
+            _item(ax, hit, (left, middle, width, 0.68 * unit), "text", lines=3)
+    style.title(ax, title)
+    return ax

@@ -1,0 +1,180 @@
+"""Pictures of many numbers at once: matrices over atoms, points in a plane, atoms as images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pellucid.plots import _style as style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_CATEGORIES = len(style.CATEGORIES) * len(style.MARKERS)
+
+
+def heatmap(
+    matrix: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    label: str = "",
+    title: str | None = None,
+) -> Axes:
+    """A square matrix over atoms or concepts, such as ``model.cooccurrence(X)`` or ``model.coherence()`` (Figure 5).
+
+    ``groups`` (M,) says to which group each row belongs, ``names`` what the groups are called; lines are drawn
+    between groups. Without ``groups`` every row has its own name. Values below zero get a second colour.
+    """
+    values = np.asarray(matrix, dtype=float)
+    if values.ndim != 2 or values.shape[0] != values.shape[1]:
+        raise ValueError(f"A heat map is of a square matrix, but the shape is {values.shape}.")
+    kind = np.arange(len(values)) if groups is None else np.asarray(groups)
+    if kind.shape != (len(values),):
+        raise ValueError(f"There are {kind.size} groups for {len(values)} rows.")
+    order = np.argsort(kind, kind="stable")
+    kind, values = kind[order], values[np.ix_(order, order)]
+    starts = np.flatnonzero(np.r_[True, kind[1:] != kind[:-1]])
+    said = [str(g) for g in kind[starts]] if names is None else [str(names[int(g)]) for g in kind[starts]]
+    side = min(9.0, max(3.6, 0.32 * len(starts) + 1.6))
+    ax = style.axes(ax, side + 0.7, side)
+    off = ~np.eye(len(values), dtype=bool)
+    largest = float(np.abs(values[off]).max()) if off.any() else 1.0
+    signed = bool((values < 0).any())
+    # the diagonal is 1 by definition; what lies beside it decides how dark a colour is
+    limits: dict[str, Any] = {"vmin": -largest, "vmax": largest} if signed else {"vmin": 0.0, "vmax": largest or 1.0}
+    image = ax.imshow(values, cmap="PuOr_r" if signed else "Blues", interpolation="nearest", **limits)
+    if groups is not None:
+        for start in starts[1:]:
+            ax.axhline(start - 0.5, color="white" if not signed else style.LINE, linewidth=1.2)
+            ax.axvline(start - 0.5, color="white" if not signed else style.LINE, linewidth=1.2)
+    middles = (starts + np.r_[starts[1:], len(values)] - 1) / 2
+    labels = [style.plain(style.shorten(name, 20)) for name in said]
+    ax.set_xticks(middles, labels, rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_yticks(middles, labels)
+    style.frame(ax)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0, labelsize=style.SIZE)
+    extend = "max" if largest < values.max() else "neither"
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.75, pad=0.02, label=style.plain(label), extend=extend)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=style.SIZE - 1, colors=style.INK, color=style.LINE, length=2)
+    bar.ax.yaxis.label.set(fontsize=style.SIZE, color=style.FAINT)
+    style.title(ax, title)
+    return ax
+
+
+def map(
+    points: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    colour: Any = None,
+    size: float | None = None,
+    label: str = "",
+    title: str | None = None,
+) -> Axes:
+    """Points (n, 2) in a plane, as t-SNE or PCA leaves them (Figure 4).
+
+    ``colour`` is one name per point (None for points that only make the background), with a legend; or one number
+    per point, with a colour bar called ``label``.
+    """
+    where = np.asarray(points, dtype=float)
+    if where.ndim != 2 or where.shape[1] != 2:
+        raise ValueError(f"A map takes points (n, 2), but their shape is {where.shape}.")
+    if colour is not None and len(colour) != len(where):
+        raise ValueError(f"There are {len(colour)} colours for {len(where)} points.")
+    ax = style.axes(ax, 5.8, 4.6)
+    area = size if size is not None else min(30.0, max(1.5, 20_000 / max(1, len(where))))
+    dots: dict[str, Any] = {"s": area, "linewidths": 0, "rasterized": len(where) > 5000}
+    if colour is None:
+        ax.scatter(*where.T, color=style.BLUE, alpha=0.7, **dots)
+    elif all(isinstance(c, (int, float, np.number)) and not isinstance(c, (bool, np.bool_)) for c in colour):
+        shown = ax.scatter(where[:, 0], where[:, 1], c=np.asarray(colour, dtype=float), cmap="viridis", **dots)
+        bar = ax.figure.colorbar(shown, ax=ax, shrink=0.75, pad=0.02, label=style.plain(label))
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=style.SIZE - 1, colors=style.INK)
+        bar.ax.yaxis.label.set(fontsize=style.SIZE, color=style.FAINT)
+    else:
+        _categories(ax, where, colour, dots, area)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set(xticks=[], yticks=[])
+    ax.spines[:].set_color(style.LINE)
+    style.title(ax, title)
+    return ax
+
+
+def _categories(ax: Axes, where: NDArray[Any], colour: Any, dots: dict[str, Any], area: float) -> None:
+    names = np.array(["" if c is None else str(c) for c in colour], dtype=object)
+    known = list(dict.fromkeys(n for n in names if n))
+    known.sort(key=lambda n: (-int((names == n).sum()), n))  # the most frequent first, so that it lies below
+    if len(known) > MOST_CATEGORIES:
+        raise ValueError(f"A map can tell {MOST_CATEGORIES} groups apart, but there are {len(known)}.")
+    ax.scatter(*where[names == ""].T, color=style.LINE, alpha=0.6, **dots)
+    handles = []
+    for i, name in enumerate(known):
+        colours = style.CATEGORIES[i % len(style.CATEGORIES)]
+        marker = style.MARKERS[i // len(style.CATEGORIES)]
+        handles.append(ax.scatter(*where[names == name].T, color=colours, marker=marker, alpha=0.85, **dots))
+    scale = math.sqrt(30.0 / area)
+    columns = 1 + (len(known) - 1) // 18
+    style.legend(
+        ax, handles, [style.shorten(n, 24) for n in known], loc="upper left", bbox_to_anchor=(1.0, 1.0),
+        ncols=columns, markerscale=scale, handletextpad=0.2, borderaxespad=0.4,
+    )  # fmt: skip
+
+
+def atoms_as_images(
+    atoms: ArrayLike,
+    shape: tuple[int, ...],
+    ax: Axes | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    n_columns: int | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Atoms (M, d) as the images they are, ``shape`` (h, w) or (h, w, 3), side by side.
+
+    Each is scaled on its own: grey ones so that zero is in the middle, coloured ones from their least to their
+    largest value. ``names`` stand above them.
+    """
+    rows = np.asarray(atoms, dtype=float)
+    if rows.ndim != 2 or len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3):
+        raise ValueError(f"Atoms (M, d) become images (h, w) or (h, w, 3), not {rows.shape} {tuple(shape)}.")
+    if not len(rows) or rows.shape[1] != math.prod(shape):
+        raise ValueError(f"Atoms of shape {rows.shape} cannot be images of shape {tuple(shape)}.")
+    if names is not None and len(names) != len(rows):
+        raise ValueError(f"There are {len(names)} names for {len(rows)} atoms.")
+    columns = min(len(rows), n_columns or math.ceil(math.sqrt(2 * len(rows))))
+    lines = math.ceil(len(rows) / columns)
+    height, width = shape[:2]
+    inches = max(0.5, min(1.1, 9.0 / columns))
+    gap_x = 0.12 * width
+    gap_y = 0.12 * height + (0 if names is None else 0.13 / inches * width)  # a line of text is 0.13 inches high
+    ax = style.axes(
+        ax, inches * columns * (1 + gap_x / width) + 0.2, inches * height / width * lines * (1 + gap_y / height) + 0.3
+    )
+    for i, atom in enumerate(rows):
+        left, top = (i % columns) * (width + gap_x), (i // columns) * (height + gap_y)
+        extent = (left, left + width, top + height, top)
+        image = atom.reshape(shape)
+        if len(shape) == 2:
+            most = float(np.abs(image).max()) or 1.0
+            ax.imshow(image, cmap="gray", vmin=-most, vmax=most, extent=extent, interpolation="nearest")
+        else:
+            low, span = image.min(), float(np.ptp(image)) or 1.0
+            ax.imshow((image - low) / span, extent=extent, interpolation="nearest")
+        if names is not None:
+            room = max(3, int(inches * (1 + gap_x / width) * 72 / ((style.SIZE - 2) * style.CHARACTER)))
+            said = style.plain(style.shorten(names[i], room))
+            ax.text(left, top - 0.06 * height, said, fontsize=style.SIZE - 2, color=style.INK, va="bottom")
+    ax.set_xlim(-0.02 * width, columns * (width + gap_x) - gap_x)
+    ax.set_ylim(lines * (height + gap_y) - gap_y + 0.02 * height, -gap_y)
+    ax.set_aspect("equal")
+    ax.axis("off")
+    style.title(ax, title)
+    return ax

@@ -1,0 +1,265 @@
+"""Pictures: what they show is what was computed, and odd names or input do not break them."""
+
+import io
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="the extra pellucid[plots] is not installed")
+
+from matplotlib.figure import Figure
+
+from pellucid import ConceptSubspaces, plots
+from pellucid.metrics import Retrieval
+from pellucid.search import Collection, ConceptSearch, Explanation, Hit
+
+NAMES = ["$a$ and $b$", "_hidden", "日本", "plain"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(0)
+    return ConceptSubspaces(3).fit(rng.normal(size=(80, 12)), rng.random((80, 4)) < 0.5, NAMES)
+
+
+@pytest.fixture
+def search(model, tmp_path):
+    rng = np.random.default_rng(1)
+    texts = [f"item {i} costs $5 and ${i}\nor a lot more than that " * 3 for i in range(30)]
+    return ConceptSearch(Collection.create(tmp_path / "c", rng.normal(size=(30, 12)), text=texts), model)
+
+
+def png(ax):
+    """The picture as bytes: drawing it is what finds formulas and fonts that do not work."""
+    stream = io.BytesIO()
+    ax.figure.savefig(stream, format="png")
+    return stream.getvalue()
+
+
+def texts(ax):
+    return [t.get_text() for t in ax.texts]
+
+
+def widths(ax):
+    return [bar.get_width() for bar in ax.patches]
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_component_bars_are_the_activity_largest_first(model, rng):
+    x = rng.normal(size=12)
+    shares = model.activity(x[None])[0]
+    ax = plots.component_bars(model, x, title="An item of $5 and $6")
+    assert np.allclose(widths(ax), np.sort(shares)[::-1])
+    assert [t.get_text().replace("\\", "") for t in ax.get_yticklabels()] == [NAMES[j] for j in np.argsort(-shares)]
+    assert png(ax).startswith(b"\x89PNG")
+    few = plots.component_bars(model, x, top=2)
+    assert np.isclose(sum(widths(few)), 1)
+    assert few.get_yticklabels()[-1].get_text() == "2 others"
+    cosine = plots.component_bars(model, x, kind="cosine")
+    assert np.allclose(widths(cosine), np.sort(model.activity(x[None], "cosine")[0])[::-1])
+    nothing = plots.component_bars(model, np.zeros(12))  # no parts at all
+    assert not any(widths(nothing))
+    png(nothing)
+
+
+@pytest.mark.parametrize("top", [1, 3, 50])
+def test_the_steps_of_an_explanation_add_up(top):
+    terms = np.array([0.4, -0.2, 0.05, 0.0001, -0.03])
+    found = Explanation(list("abcde"), terms, 0.02, float(terms.sum() + 0.02), [["x$", "y"]] + [[]] * 4)
+    ax = plots.explanation(found, top=top)
+    *steps, total = widths(ax)
+    assert np.isclose(total, found.cosine)
+    assert np.isclose(sum(steps), found.cosine, atol=5e-4)
+    # each step starts where the one before ended
+    lefts = [bar.get_x() for bar in ax.patches]
+    assert np.allclose(lefts[1:-1], np.cumsum(steps)[:-1])
+    png(ax)
+
+
+def test_an_explanation_by_a_model_draws(search):
+    ax = plots.explanation(search.explain("0", "1"), title="Why close?")
+    assert ax.get_title(loc="left") == "Why close?"
+    assert ax.get_yticklabels()[-1].get_text() == "cosine"
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_captions_show_every_word(model, rng):
+    found = model.captions([f"w{i}_$" for i in range(40)], rng.normal(size=(40, 12)), top=4)
+    ax = plots.captions(found, title="Words")
+    shown = [t.replace("\\", "") for t in texts(ax)]
+    for concept, words in found.items():
+        assert concept in shown
+        assert all(word in shown for word, _ in words)
+    png(ax)
+    with pytest.raises(ValueError, match="no captions"):
+        plots.captions({})
+
+
+def test_heatmap_puts_groups_together_and_names_them(rng):
+    groups = np.array([1, 0, 1, 0, 2])
+    matrix = np.abs(rng.normal(size=(5, 5)))
+    ax = plots.heatmap(matrix, groups=groups, names=["a", "b", "c"], label="share")
+    order = [1, 3, 0, 2, 4]
+    assert np.array_equal(ax.images[0].get_array(), matrix[np.ix_(order, order)])
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b", "c"]
+    assert ax.get_yticks().tolist() == [0.5, 2.5, 4]
+    assert ax.images[0].get_clim()[0] == 0
+    signed = plots.heatmap(matrix - 0.5)
+    low, high = signed.images[0].get_clim()
+    assert low == -high  # zero is in the middle of the colours
+    png(plots.heatmap([[1.0]]))
+    with pytest.raises(ValueError, match="square"):
+        plots.heatmap(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="3 groups for 2 rows"):
+        plots.heatmap(np.eye(2), groups=[0, 1, 1])
+
+
+def test_objective_is_drawn_as_it_is(model):
+    (line,) = plots.objective(model).lines
+    assert np.array_equal(line.get_ydata(), model.objective_)
+    png(plots.objective(SimpleNamespace(objective_=np.empty(0))))
+
+
+def test_retrieval_shows_means_and_spread():
+    rows = {"a": Retrieval(0.6, 0.4, np.empty((0, 2)), 3), "b": {"general": [0.7, 0.9], "sub": 0.5}, "c": (0.5, None)}
+    ax = plots.retrieval(rows, title="Compared")
+    assert np.allclose(widths(ax)[:4], [0.6, 0.8, 0.5, 0.4])
+    assert f"0.800 ± {np.std([0.7, 0.9], ddof=1):.3f}" in texts(ax)
+    png(ax)
+    general_only = plots.retrieval({"a": Retrieval(0.6, float("nan"), np.empty((0, 2)), 3)})
+    assert widths(general_only) == [0.6]
+    assert general_only.get_legend() is None
+    with pytest.raises(ValueError, match="no methods"):
+        plots.retrieval({})
+
+
+def test_curves_over_the_number_of_atoms():
+    selection = SimpleNamespace(n_atoms=[2, 4, 8], general=[0.5, 0.9, 0.8], sub=None, best=4)
+    ax = plots.n_atoms_curve(selection)
+    assert ax.lines[0].get_ydata().tolist() == selection.general
+    assert "chosen: 4" in texts(ax)
+    selection.sub = [0.3, 0.4, 0.5]
+    assert plots.n_atoms_curve(selection).lines[1].get_ydata().tolist() == selection.sub
+    pairs = [(0.5, 0.4), (0.6, 0.5), Retrieval(0.7, 0.6, np.empty((0, 2)), 1)]
+    four = plots.partial_vs_full([2, 4, 8], pairs, pairs[::-1], best=4)
+    assert four.lines[3].get_ydata().tolist() == [0.6, 0.5, 0.4]
+    png(four)
+    with pytest.raises(ValueError, match="3 results of the projection for 2"):
+        plots.partial_vs_full([2, 4], pairs, pairs)
+
+
+def test_neighbours_side_by_side(search):
+    plain, filtered = search.search("3", k=4), search.search("3", "plain", k=3)
+    ax = plots.neighbours(filtered, plain, query="of $3 and $4", concept="plain", relevant=lambda hit: hit.rank == 1)
+    shown = texts(ax)
+    assert "nearest by plain" in shown
+    assert [f"{hit.score:.2f}" for hit in plain] == [t for t in shown if t.startswith(("0.", "-0."))][:4]
+    png(ax)
+    png(plots.neighbours([], plain))
+    png(plots.neighbours([], []))
+
+
+def test_neighbours_show_thumbnails_where_there_are_some():
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.new("RGB", (8, 6), "red").save(stream, format="JPEG")
+    hits = [Hit(1, 0.5, 0, {"id": "a", "thumbnail": stream.getvalue()}), Hit(2, 0.4, 1, {"id": "b", "thumbnail": None})]
+    ax = plots.neighbours(hits, hits[1:])
+    (inset,) = ax.child_axes
+    assert inset.images[0].get_array().shape == (6, 8, 3)
+    assert "b" in texts(ax)
+    png(ax)
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_walk_starts_at_one_atom_and_ends_at_the_other(model, search, rng):
+    mine = model.atoms_[model.groups_ == 3]
+    vectors = np.vstack([mine, -mine, rng.normal(size=(20, 12)) * 0.01])  # their mean is all but zero
+    words = ["first", "second", "third", *(f"w{i}" for i in range(23))]
+    ax = plots.walk(model, "plain", words, vectors, search.collection, atoms=(0, 2), n_steps=3, top=1)
+    bold = [t.get_text() for t in ax.texts if t.get_weight() == "bold"]
+    assert (bold[0], bold[-1], len(bold)) == ("first", "third", 3)
+    png(ax)
+    png(plots.walk(model, "日本", words, vectors, n_steps=2))
+    with pytest.raises(ValueError, match="atoms 0 to 2"):
+        plots.walk(model, "plain", words, vectors, atoms=(0, 3))
+    with pytest.raises(ValueError, match="no concept 'nothing'"):
+        plots.walk(model, "nothing", words, vectors)
+    with pytest.raises(ValueError, match="at least 2 steps"):
+        plots.walk(model, "plain", words, vectors, n_steps=1)
+
+
+def test_map_colours_by_name_or_by_number(rng):
+    points = rng.normal(size=(60, 2))
+    names = ["_a"] * 30 + ["$b$ $c$"] * 20 + [None] * 10
+    ax = plots.map(points, colour=names)
+    assert [t.get_text().replace("\\", "") for t in ax.get_legend().get_texts()] == ["_a", "$b$ $c$"]
+    assert [len(c.get_offsets()) for c in ax.collections] == [10, 30, 20]
+    png(ax)
+    numbers = plots.map(points, colour=points[:, 0], label="height")
+    assert np.array_equal(numbers.collections[0].get_array(), points[:, 0])
+    png(plots.map(points, colour=points[:, 0] > 0))  # true and false are names
+    png(plots.map(points))
+    png(plots.map(np.empty((0, 2))))
+    for wrong, sentence in (((points[:, :1],), "points"), ((points, {"colour": names[:3]}), "3 colours for 60")):
+        with pytest.raises(ValueError, match=sentence):
+            plots.map(wrong[0], **(wrong[1] if len(wrong) > 1 else {}))
+    with pytest.raises(ValueError, match="tell 48 groups apart, but there are 60"):
+        plots.map(points, colour=[str(i) for i in range(60)])
+
+
+def test_atoms_as_images(rng):
+    ax = plots.atoms_as_images(rng.normal(size=(7, 12)), (3, 4), names=[f"atom {i} $ $" for i in range(7)])
+    assert len(ax.images) == 7
+    assert ax.images[0].get_array().shape == (3, 4)
+    png(ax)
+    coloured = plots.atoms_as_images(rng.normal(size=(2, 12)), (2, 2, 3))
+    assert 0 <= coloured.images[0].get_array().min() <= coloured.images[0].get_array().max() <= 1
+    png(plots.atoms_as_images(np.zeros((1, 4)), (2, 2)))
+    for shape in ((3, 3), (2, 2, 3, 1), (12,)):
+        with pytest.raises(ValueError, match="images"):
+            plots.atoms_as_images(np.ones((2, 12)), shape)
+    with pytest.raises(ValueError, match="1 names for 2 atoms"):
+        plots.atoms_as_images(np.ones((2, 4)), (2, 2), names=["a"])
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_given_axes_are_used_and_global_settings_stay(model, rng):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert plots.component_bars(model, rng.normal(size=12), left) is left
+    assert plots.captions({"a": [("b", 0.1)]}, right) is right
+    (part,) = figure.subfigures(1, 1, squeeze=False).ravel()
+    inside = part.add_subplot()
+    assert plots.neighbours([], [], inside) is inside
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_drawing_leaves_pyplot_alone():
+    code = "import sys, pellucid.plots as p; p.heatmap([[1.0]]).figure.savefig(sys.stdout.buffer)"
+    code += "; assert 'matplotlib.pyplot' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"\x89PNG")
+
+
+def test_a_missing_matplotlib_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r'pip install "pellucid\[plots\]"'):
+        plots.heatmap([[1.0]])
+
+
+def test_a_notebook_gets_a_figure_that_it_shows(monkeypatch):
+    from matplotlib import pyplot
+
+    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    ax = plots.heatmap([[1.0]])
+    assert ax.figure.number in pyplot.get_fignums()
+    pyplot.close(ax.figure)
