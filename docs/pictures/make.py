@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from concepts import concept_pictures
 from rich.console import Console
 
 from pellucid.cli.demo import run, show
@@ -28,3 +29,4 @@ def demo_screen() -> None:
 
 if __name__ == "__main__":
     demo_screen()
+    concept_pictures(HERE)

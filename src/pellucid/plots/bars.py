@@ -84,16 +84,19 @@ def explanation(found: Explanation, ax: Axes | None = None, *, top: int = 8, tit
     ax.barh(len(steps), found.cosine, color=style.INK, height=0.7)
     low, high = min([*edges, found.cosine]), max([*edges, found.cosine])
     span = max(high - low, 1e-9)
+    room = ax.get_window_extent().width / ax.figure.dpi
+    limit = high + 0.1 * span
     for i, (_, value, words) in enumerate([*steps, ("", found.cosine, "")]):
         right = max(edges[i], edges[i + 1]) if i < len(steps) else max(found.cosine, 0.0)
-        sign = "" if i == len(steps) else "+" if value >= 0 else "−"
-        note = f"{sign}{abs(value):.3f}" if sign else f"{value:.3f}"
-        said = note + (f"   {style.plain(words)}" if words else "")
-        ax.text(right + 0.015 * span, i, said, va="center", fontsize=style.SIZE, color=style.FAINT)
+        said = f"{value:+.3f}" if i < len(steps) else f"{value:.3f}"
+        said = said.replace("-", "−") + ("   " + style.shorten(words, 36) if words else "")
+        # the axis goes on until the note beside the bar fits
+        wide = min(0.7 * room, len(said) * style.SIZE * style.CHARACTER / 72)
+        limit = max(limit, low + (right - low + 0.03 * span) / (1 - wide / room))
+        ax.text(right + 0.015 * span, i, style.plain(said), va="center", fontsize=style.SIZE, color=style.FAINT)
     ax.axvline(0, color=style.LINE, linewidth=0.8, zorder=0)
     _rows(ax, [*(name for name, _, _ in steps), "cosine"])
-    longest = max(len(words) for _, _, words in steps)
-    ax.set_xlim(low - 0.02 * span, high + span * (0.16 + 0.018 * longest))
+    ax.set_xlim(low - 0.02 * span, limit)
     ax.set_xlabel("contribution to the cosine")
     style.frame(ax)
     style.title(ax, title)
