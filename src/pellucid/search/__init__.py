@@ -1,6 +1,7 @@
 """Search by concept: a collection of items with their vectors, engines that rank them, and why two items are close."""
 
-from pellucid.search.collection import Collection, CollectionError
+from pellucid.search._folder import CollectionError
+from pellucid.search.collection import Collection
 from pellucid.search.concept_search import ConceptSearch, Hit
 from pellucid.search.engines import ENGINES, Engine, make_engine
 from pellucid.search.explanation import Explanation, explain

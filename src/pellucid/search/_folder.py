@@ -1,0 +1,164 @@
+"""The folder of a collection: a manifest that is replaced atomically, last, and the files that it names.
+
+    manifest.json          which segments there are, and which list of deleted rows
+    vectors-000001.npy     rows of a segment, memory-mapped
+    items-000001.parquet   their ids and whatever else belongs to the items
+    deleted-000002.npy     positions of deleted rows
+    index/                 what the engine keeps; it can be removed at any time
+
+What is not named in the manifest does not exist: an addition or deletion counts from the moment the new manifest has
+its name, and files that a crash left behind are removed by the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pellucid._atomic import atomic_path
+from pellucid.search._rows import Rows
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+INDEX = "index"
+OURS = re.compile(r"(vectors|items|deleted)-\d{6}\.(npy|parquet)|\.pellucid-.*")
+
+
+class CollectionError(ValueError):
+    """A folder that is not a whole collection, or a change that cannot be made to it."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What one addition wrote; ``key`` differs where the rows do."""
+
+    key: str
+    rows: NDArray[Any]
+    items: Any
+    ids: list[str]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A collection as one manifest tells it; never changed, so that threads can read it while another adds."""
+
+    manifest: dict[str, Any]
+    segments: list[Segment]
+    rows: Rows
+    alive: NDArray[np.bool_]
+    positions: dict[str, int]
+
+
+def read_snapshot(folder: Path, known: Snapshot | None = None) -> Snapshot:
+    """What the manifest names now; segments of ``known`` are not read again."""
+    while True:
+        manifest = read_manifest(folder)
+        try:
+            return _snapshot(folder, manifest, {s.key: s for s in known.segments} if known else {})
+        except FileNotFoundError as error:  # a list of deleted rows goes when another replaces it
+            if read_manifest(folder)["generation"] == manifest["generation"]:
+                raise CollectionError(f"{folder} is damaged: {error}") from error
+        except (OSError, ValueError) as error:
+            raise CollectionError(f"{folder} is damaged: {error}") from error
+
+
+def _snapshot(folder: Path, manifest: dict[str, Any], known: Mapping[str, Segment]) -> Snapshot:
+    segments = [known.get(_key(s)) or _segment(folder, s, manifest["dimension"]) for s in manifest["segments"]]
+    rows = Rows([segment.rows for segment in segments])
+    alive = np.ones(len(rows), dtype=bool)
+    if manifest["deleted"]:
+        deleted = np.load(folder / manifest["deleted"], allow_pickle=False)
+        if deleted.dtype.kind != "i" or not ((deleted >= 0) & (deleted < len(rows))).all():
+            raise ValueError(f"{manifest['deleted']} names rows that are not there.")
+        alive[deleted] = False
+    names = (name for segment in segments for name in segment.ids)
+    positions = {name: i for i, (name, here) in enumerate(zip(names, alive)) if here}
+    return Snapshot(manifest, segments, rows, alive, positions)
+
+
+def _segment(folder: Path, entry: dict[str, Any], dimension: int) -> Segment:
+    import pyarrow.parquet as pq
+
+    rows = np.load(folder / f"vectors-{entry['name']}.npy", mmap_mode="r", allow_pickle=False)
+    items = pq.read_table(folder / f"items-{entry['name']}.parquet", memory_map=True)
+    if rows.shape != (entry["rows"], dimension) or items.num_rows != len(rows):
+        raise ValueError(f"segment {entry['name']} has the wrong size.")
+    return Segment(_key(entry), rows, items, items.column("id").to_pylist())
+
+
+def _key(entry: dict[str, Any]) -> str:
+    return f"{entry['name']}-{entry['rows']}-{entry['checksum']:08x}"
+
+
+def write_segment(
+    folder: Path, name: str, rows: NDArray[Any], ids: list[str], columns: Mapping[str, Sequence[Any]]
+) -> dict[str, Any]:
+    """Write rows and items; returns their entry in the manifest."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    ordered = np.ascontiguousarray(rows)
+    with atomic_path(folder / f"vectors-{name}.npy") as path:
+        np.save(path, ordered)
+    table = pa.table({"id": ids, **{key: _as_list(values) for key, values in columns.items()}})
+    with atomic_path(folder / f"items-{name}.parquet") as path:
+        pq.write_table(table, path)
+    return {"name": name, "rows": len(rows), "checksum": zlib.crc32(ordered.data)}
+
+
+def write_deleted(folder: Path, name: str, positions: NDArray[np.int64]) -> str:
+    with atomic_path(folder / f"deleted-{name}.npy") as path:
+        np.save(path, positions)
+    return f"deleted-{name}.npy"
+
+
+def remove_unnamed(folder: Path, manifest: dict[str, Any]) -> None:
+    """Remove what an earlier manifest named, or a crash left behind."""
+    kept = {MANIFEST, manifest["deleted"]}
+    kept |= {f"{kind}-{s['name']}.{end}" for s in manifest["segments"]
+             for kind, end in (("vectors", "npy"), ("items", "parquet"))}  # fmt: skip
+    for path in folder.iterdir():
+        if path.name not in kept and OURS.fullmatch(path.name):
+            path.unlink()
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    with atomic_path(folder / MANIFEST) as path:
+        path.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise CollectionError(f"{folder} is not a collection: it has no {MANIFEST}.")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        form = manifest["format"]
+        segments = [(str(s["name"]), int(s["rows"]), int(s["checksum"])) for s in manifest["segments"]]
+        named = [f"vectors-{name}.npy" for name, *_ in segments] + [manifest["deleted"] or "deleted-000000.npy"]
+        sound = (
+            all(OURS.fullmatch(str(name)) for name in named)
+            and isinstance(manifest["dimension"], int)
+            and isinstance(manifest["generation"], int)
+            and isinstance(manifest["engine"], str)
+            and isinstance(manifest["engine_options"], dict)
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise CollectionError(f"{path} is damaged: {error}.") from error
+    if form != FORMAT:
+        raise CollectionError(f"{folder} has collection format {form}; this Pellucid reads format {FORMAT}.")
+    if not sound:
+        raise CollectionError(f"{path} is damaged: it names files or sizes that cannot be.")
+    return dict(manifest)
+
+
+def _as_list(values: Any) -> list[Any]:
+    return [v.item() if isinstance(v, np.generic) else v for v in values]
