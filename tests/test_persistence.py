@@ -235,3 +235,53 @@ def test_a_killed_save_leaves_a_whole_file(tmp_path, rng):
     child.wait()
     child.stdout.close()
     assert pellucid.load(path).mean_.shape == (200_000,)
+
+
+@pytest.fixture
+def prepared(rng):
+    from pellucid import ConceptSubspaces
+
+    rows = rng.standard_normal((30, 6))
+    before = CenteredNormalizer().fit(rows)
+    fitted = ConceptSubspaces(2).fit(before.transform(rows), rng.random((30, 2)) < 0.6)
+    fitted.preprocessing_ = before
+    return fitted
+
+
+def test_a_model_keeps_what_prepared_its_data(prepared, rng, tmp_path):
+    X = rng.standard_normal((5, 6))
+    pellucid.save(prepared, tmp_path / "m.safetensors")
+    again = pellucid.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(again.preprocessing_.transform(X), prepared.preprocessing_.transform(X))
+    np.testing.assert_array_equal(again.atoms_, prepared.atoms_)
+    pellucid.save(again, tmp_path / "again.safetensors")  # and keeps it when it is loaded, changed and saved
+    assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "m.safetensors").read_bytes()
+    del prepared.preprocessing_
+    pellucid.save(prepared, tmp_path / "bare.safetensors")
+    assert not hasattr(pellucid.load(tmp_path / "bare.safetensors"), "preprocessing_")
+
+
+@pytest.mark.parametrize(
+    ("change_header", "change_tensors", "sentence"),
+    [
+        (lambda h: h.update(preprocessing="os.system"), None, "not a model of this Pellucid"),
+        (lambda h: h["preprocessing"].update({"class": "Popen"}), None, "not a model of this Pellucid"),
+        (lambda h: h["preprocessing"].pop("values"), None, "no values"),
+        (lambda h: h.pop("preprocessing") and None, None, "does not say of which"),
+        (None, lambda t: t.pop("preprocessing_.mean_"), "lacks mean_"),
+        (None, lambda t: t.update({"preprocessing_.more": np.ones(2)}), "'more'"),
+    ],
+)
+def test_a_damaged_preprocessing_is_refused(prepared, tmp_path, change_header, change_tensors, sentence):
+    pellucid.save(prepared, tmp_path / "m.safetensors")
+    change = change_header and (lambda header: change_header(header) and None)
+    rewrite(tmp_path / "m.safetensors", tmp_path / "bad.safetensors", change, change_tensors)
+    with pytest.raises(ModelFileError, match=sentence):
+        pellucid.load(tmp_path / "bad.safetensors")
+
+
+def test_only_our_own_preprocessing_is_saved(prepared, tmp_path):
+    prepared.preprocessing_ = LogisticRegression()
+    with pytest.raises(TypeError, match="not LogisticRegression"):
+        pellucid.save(prepared, tmp_path / "m.safetensors")
+    assert not list(tmp_path.iterdir())

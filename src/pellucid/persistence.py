@@ -3,6 +3,9 @@
 The header is one metadata entry, ``pellucid``, that holds
 ``{"format": 1, "class": …, "version": …, "params": {…}, "values": {…}, "text": {…}}``: constructor parameters, plain
 fitted attributes, and fitted arrays of text. Numeric fitted arrays are the file's tensors, named as the attributes.
+
+A model may carry the one that prepared its data as ``preprocessing_``. It is the header's ``"preprocessing"``, written
+in the same way, and its tensors are named with ``preprocessing_.`` in front.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from pellucid._base import Fitted, SavedMixin
 
 FORMAT = 1
 KEY = "pellucid"
+PREPROCESSING = "preprocessing_"
 
 # the classes that a file may name, and where each lives today; a name never changes once a file may hold it
 MODELS = {
@@ -41,13 +45,31 @@ def save(model: Any, path: str | Path) -> None:
     from safetensors.numpy import save as to_bytes
     from sklearn.utils.validation import check_is_fitted
 
-    name = type(model).__name__
-    if not isinstance(model, SavedMixin) or name not in MODELS:
-        raise TypeError(f"Only Pellucid's own models can be saved ({', '.join(sorted(MODELS))}), not {name}.")
     target = Path(path)
+    _check_ours(model)
     if target.suffix != ".safetensors":
         raise ValueError(f"Model files end in .safetensors, but the path is {str(path)!r}.")
     check_is_fitted(model)
+    part, tensors = _describe(model)
+    header = {"format": FORMAT, "version": __version__, **part}
+    before = getattr(model, PREPROCESSING, None)
+    if before is not None:
+        _check_ours(before)
+        header["preprocessing"], arrays = _describe(before)
+        tensors |= {f"{PREPROCESSING}.{key}": array for key, array in arrays.items()}
+    payload = to_bytes(tensors, metadata={KEY: json.dumps(header, ensure_ascii=False, allow_nan=False)})
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(payload)
+
+
+def _check_ours(model: Any) -> None:
+    name = type(model).__name__
+    if not isinstance(model, SavedMixin) or name not in MODELS:
+        raise TypeError(f"Only Pellucid's own models can be saved ({', '.join(sorted(MODELS))}), not {name}.")
+
+
+def _describe(model: SavedMixin) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What the header says of a fitted model, and its numeric arrays."""
     tensors, text = {}, {}
     for attribute, fitted in model._fitted_arrays.items():
         if not hasattr(model, attribute):
@@ -58,9 +80,7 @@ def save(model: Any, path: str | Path) -> None:
         else:
             tensors[attribute] = np.ascontiguousarray(array)
     header = {
-        "format": FORMAT,
-        "class": name,
-        "version": __version__,
+        "class": type(model).__name__,
         "params": {key: _plain(value, f"The parameter {key}") for key, value in model.get_params(deep=False).items()},
         "values": {
             key: _plain(getattr(model, key), f"The attribute {key}")
@@ -69,9 +89,7 @@ def save(model: Any, path: str | Path) -> None:
         },
         "text": text,
     }
-    payload = to_bytes(tensors, metadata={KEY: json.dumps(header, ensure_ascii=False, allow_nan=False)})
-    with atomic_path(target) as temporary:
-        temporary.write_bytes(payload)
+    return header, tensors
 
 
 def load(path: str | Path) -> Any:
@@ -88,7 +106,20 @@ def load(path: str | Path) -> Any:
             f"{source} has model format {form}, written by Pellucid {header.get('version')}; "
             f"this Pellucid, {__version__}, reads up to format {FORMAT}: upgrade it to load the file."
         )
-    name = header.get("class")
+    mark = f"{PREPROCESSING}."
+    own = {key: array for key, array in tensors.items() if not key.startswith(mark)}
+    model = _build(source, header, own)
+    if "preprocessing" in header:
+        before = {key.removeprefix(mark): array for key, array in tensors.items() if key.startswith(mark)}
+        setattr(model, PREPROCESSING, _build(source, header["preprocessing"], before))
+    elif len(own) < len(tensors):
+        raise ModelFileError(f"{source} has arrays of a preprocessing, but does not say of which.")
+    return model
+
+
+def _build(source: Path, header: Any, tensors: dict[str, np.ndarray]) -> Any:
+    """The fitted model that this part of a header describes."""
+    name = header.get("class") if isinstance(header, dict) else header
     if not isinstance(name, str) or name not in MODELS:
         raise ModelFileError(f"{source} holds a {name!r}, which is not a model of this Pellucid ({__version__}).")
     cls = getattr(importlib.import_module(MODELS[name]), name)
