@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pellucid
-from oracles import nonnegative_least_squares
+from oracles import nonnegative_least_squares, planted_cones
 from pellucid import ConceptSubspaces
 from pellucid.concepts.labels import align, as_indicator
 from pellucid.concepts.learning import solve_codes, svd_atoms, update_atoms
@@ -23,20 +23,6 @@ def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
-def planted(n=400, d=40, n_concepts=4, per_concept=3, noise=0.0, seed=0):
-    """Rows that are non-negative mixtures of the atoms of one or two concepts each."""
-    rng = np.random.default_rng(seed)
-    atoms = rng.standard_normal((n_concepts * per_concept, d))
-    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
-    groups = np.repeat(np.arange(n_concepts), per_concept)
-    Y = np.zeros((n, n_concepts), dtype=bool)
-    for row in Y:
-        row[rng.permutation(n_concepts)[: rng.integers(1, 3)]] = True
-    codes = rng.exponential(size=(n, len(atoms))) * Y[:, groups] * (rng.random((n, len(atoms))) < 0.7)
-    X = codes @ atoms + noise * rng.standard_normal((n, d))
-    return X, Y, atoms, groups
-
-
 @pytest.fixture(scope="module")
 def scenes():
     scenes = load_scenes()
@@ -44,7 +30,7 @@ def scenes():
 
 
 def test_two_sweeps_equal_a_plain_transcription_of_algorithm_1():
-    X, Y, _, _ = planted(150, 12, noise=0.3)
+    X, Y, _, _ = planted_cones(150, 12, noise=0.3)
     model = ConceptSubspaces(3, max_iter=2, tol=0).fit(X, Y)
     for sweeps in (1, 2):
         atoms, error, _ = plain_algorithm_1(X, Y, 3, sweeps, nonnegative_least_squares)
@@ -61,7 +47,7 @@ def test_two_sweeps_equal_a_plain_transcription_of_algorithm_1():
     st.integers(0, 2**31),
 )
 def test_objective_never_rises_when_monotone(update, init, ridge, n_atoms, seed):
-    X, Y, _, _ = planted(60, 8, noise=0.5, seed=seed)
+    X, Y, _, _ = planted_cones(60, 8, noise=0.5, seed=seed)
     model = ConceptSubspaces(
         n_atoms, max_iter=6, update=update, init=init, ridge=ridge, monotone=True, tol=0, random_state=seed
     ).fit(X, Y)
@@ -85,7 +71,7 @@ def test_the_check_keeps_a_better_atom():
 
 @pytest.mark.parametrize("update", ["svd", "bcd", "power"])
 def test_planted_cones_are_recovered_under_noise(update):
-    X, Y, atoms, groups = planted(600, 40, noise=0.01)
+    X, Y, atoms, groups = planted_cones(600, 40, noise=0.01)
     model = ConceptSubspaces(3, max_iter=60, update=update, tol=1e-7).fit(X, Y)
     # a cone is found up to being wider than planted: the planted atoms lie in it and it spans no more than they do
     for j in range(4):
@@ -96,7 +82,7 @@ def test_planted_cones_are_recovered_under_noise(update):
 
 
 def test_codes_respect_labels_exactly():
-    X, Y, _, _ = planted(noise=0.3)
+    X, Y, _, _ = planted_cones(noise=0.3)
     model = ConceptSubspaces(3, max_iter=2).fit(X, Y)
     codes = model.encode(X, active=Y)
     assert (codes[~Y[:, model.groups_]] == 0).all()
@@ -106,7 +92,7 @@ def test_codes_respect_labels_exactly():
 
 
 def test_projection_is_the_nearest_point_of_the_cone(rng):
-    X, Y, _, _ = planted(noise=0.3)
+    X, Y, _, _ = planted_cones(noise=0.3)
     model = ConceptSubspaces(3, max_iter=2).fit(X, Y, ["a", "b", "c", "d"])
     mine = model.atoms_[model.groups_ == 1]
     expected = np.array([nonnegative_least_squares(mine, x) @ mine for x in X[:30]])
@@ -120,14 +106,14 @@ def test_projection_is_the_nearest_point_of_the_cone(rng):
 
 
 def test_rows_do_not_depend_on_each_other():
-    X, Y, _, _ = planted(noise=0.3)
+    X, Y, _, _ = planted_cones(noise=0.3)
     model = ConceptSubspaces(3, max_iter=2).fit(X, Y)
     np.testing.assert_allclose(model.transform(X)[[5, 77]], model.transform(X[[5, 77]]), atol=1e-10)
     np.testing.assert_allclose(model.project(X, "concept 0")[9:10], model.project(X[9:10], "concept 0"), atol=1e-10)
 
 
 def test_scale_and_rotation(rng):
-    X, Y, _, _ = planted(noise=0.2)
+    X, Y, _, _ = planted_cones(noise=0.2)
     Q = np.linalg.qr(rng.standard_normal((40, 40)))[0]
     one, scaled, turned = (ConceptSubspaces(3, max_iter=3, tol=0).fit(data, Y) for data in (X, 100 * X, X @ Q))
     np.testing.assert_allclose(scaled.project(100 * X, "concept 1"), 100 * one.project(X, "concept 1"), atol=1e-2)
@@ -136,7 +122,7 @@ def test_scale_and_rotation(rng):
 
 
 def test_unlabelled_rows_small_concepts_and_duplicates():
-    X, Y, _, _ = planted(60, 10, noise=0.1)
+    X, Y, _, _ = planted_cones(60, 10, noise=0.1)
     Y[:5] = False
     Y[:, 3] = False
     Y[10:12, 3] = True  # two rows, fewer than the atoms asked for
@@ -150,7 +136,7 @@ def test_unlabelled_rows_small_concepts_and_duplicates():
 
 def test_dead_atoms_are_revived(rng):
     """A concept whose rows all point one way leaves further atoms idle until they are re-seeded."""
-    X, Y, _, _ = planted(200, 20, noise=0.05)
+    X, Y, _, _ = planted_cones(200, 20, noise=0.05)
     model = ConceptSubspaces(3, max_iter=0, init="sample", random_state=0).fit(X, Y)
     model.atoms_[1] = -X.mean(axis=0) / np.linalg.norm(X.mean(axis=0))
     codes = solve_codes(X, Y, model.atoms_, model.groups_, 0.0)
@@ -161,7 +147,7 @@ def test_dead_atoms_are_revived(rng):
 
 
 def test_number_of_atoms_by_energy(rng):
-    X, Y, _, _ = planted(300, 30, noise=0.2)
+    X, Y, _, _ = planted_cones(300, 30, noise=0.2)
     model = ConceptSubspaces(0.8, max_iter=0).fit(X, Y)
     for j in range(4):
         rows = X[Y[:, j]]
@@ -184,7 +170,7 @@ def test_start_is_the_supervised_svd(rng):
 
 
 def test_mini_batches_and_partial_fit_learn_too():
-    X, Y, _, _ = planted(600, 40, noise=0.01)
+    X, Y, _, _ = planted_cones(600, 40, noise=0.01)
     for model in (
         ConceptSubspaces(3, max_iter=40, batch_size=100, random_state=0).fit(X, Y),
         ConceptSubspaces(3, random_state=0),
@@ -198,7 +184,7 @@ def test_mini_batches_and_partial_fit_learn_too():
 
 
 def test_same_seed_same_bits_and_interrupts_are_harmless(monkeypatch):
-    X, Y, _, _ = planted(noise=0.2)
+    X, Y, _, _ = planted_cones(noise=0.2)
     one, two = (ConceptSubspaces(3, init="sample", batch_size=64, random_state=7).fit(X, Y) for _ in range(2))
     np.testing.assert_array_equal(one.atoms_, two.atoms_)
     import pellucid.concepts.estimator as estimator
@@ -220,8 +206,8 @@ def test_same_seed_same_bits_and_interrupts_are_harmless(monkeypatch):
 
 
 def test_validation_rows_stop_the_learning(rng):
-    X, Y, _, _ = planted(40, 30, noise=0.5)
-    Xv, Yv, _, _ = planted(400, 30, noise=0.5)
+    X, Y, _, _ = planted_cones(40, 30, noise=0.5)
+    Xv, Yv, _, _ = planted_cones(400, 30, noise=0.5)
     model = ConceptSubspaces(8, max_iter=50, tol=0).fit(X, Y, validation=(Xv, Yv))
     assert model.n_iter_ < 50
     longer = ConceptSubspaces(8, max_iter=50, tol=0).fit(X, Y)

@@ -12,7 +12,7 @@ import pellucid
 SOURCE = Path(pellucid.__file__).parent
 
 # room -> rooms it may import from (architecture: vectors → preprocessing → estimators → search, plots, explorer)
-HELPERS = {"_atomic", "_base", "_extras", ""}
+HELPERS = {"_atomic", "_base", "_extras", "_progress", ""}
 ESTIMATORS = {"concepts", "binary", "clusters", "manifold", "selection"}
 BELOW_ESTIMATORS = {"solvers", "preprocessing", "metrics"} | HELPERS
 ALLOWED = {
@@ -20,6 +20,7 @@ ALLOWED = {
     "_atomic": set(),
     "_base": set(),
     "_extras": set(),
+    "_progress": set(),
     "solvers": set(),
     "vectors": HELPERS,
     "datasets": HELPERS,

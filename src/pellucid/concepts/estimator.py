@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -10,29 +9,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
+from pellucid._progress import progress
+from pellucid.concepts.cones import Cones, Names
+from pellucid.concepts.gate import describe, gate_features, gated_scores, learn_gates
 from pellucid.concepts.labels import Indicator, align, as_indicator, require_members
-from pellucid.concepts.learning import (
-    Sweep,
-    atom_mask,
-    batches,
-    initial_atoms,
-    mean_error,
-    solve_codes,
-    update_atoms,
-)
-from pellucid.preprocessing import CenteredNormalizer
-from pellucid.solvers import group_omp, nnls, nonnegative_omp
-
-Names = str | Sequence[str]
+from pellucid.concepts.learning import Sweep, batches, initial_atoms, mean_error, solve_codes, update_atoms
+from pellucid.concepts.sizes import AtomCounts, select_n_atoms
+from pellucid.concepts.stability import Stability, stability
 
 
-class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
+class ConceptSubspaces(SavedMixin, Cones):
     """One positive cone per concept, learned so that rows are sums of components from the cones of their concepts.
 
     Parameters
@@ -47,7 +38,7 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
     ridge : float, weight of ½‖a‖² on the codes
     tol : float, stop when the error improves by less than this share, or no atom moves by more
     random_state : int or None
-    verbose : int, print the error after each sweep if positive
+    verbose : int, show a bar while fitting if positive (on a terminal)
 
     Attributes
     ----------
@@ -57,6 +48,7 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
     objective_ : (sweeps + 1,) mean squared error per row (plus ridge term): at the start and after each sweep
     n_iter_ : int, sweeps made
     n_dead_ : int, atoms that no row used in the last sweep; each was given a new direction
+    gate_coef_, gate_intercept_, gate_weights_ : what :meth:`fit_gate` learned, if it was called
     """
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
@@ -64,6 +56,9 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
         "groups_": Fitted("i", ("M",)),
         "concept_names_": Fitted("U", ("S",)),
         "objective_": Fitted("f", ("T",)),
+        "gate_coef_": Fitted("f", ("S", "gate_features"), optional=True),
+        "gate_intercept_": Fitted("f", ("S",), optional=True),
+        "gate_weights_": Fitted("f", (2,), optional=True),
         **NAMES_IN,
     }
     _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int, "n_iter_": int, "n_dead_": int}
@@ -137,22 +132,21 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
         self.n_iter_ = self.n_dead_ = 0
         codes: NDArray[Any] | None = None
         try:
-            for _ in range(self.max_iter):
-                sweep, codes = self._sweep(data, indicator, codes, rng)
-                self.n_iter_ += 1
-                self.n_dead_ = sweep.reseeded
-                history.append((sweep.squared_error + sweep.penalty) / len(data))
-                if self.verbose:
-                    print(f"sweep {self.n_iter_}: error {history[-1]:.6g}")
-                if held_out is not None:
-                    error = self._error(*held_out)
-                    if error > best[0]:
-                        self.atoms_ = best[1]
+            with progress("learning concepts", self.max_iter, bool(self.verbose)) as advance:
+                for _ in range(self.max_iter):
+                    sweep, codes = self._sweep(data, indicator, codes, rng)
+                    self.n_iter_ += 1
+                    self.n_dead_ = sweep.reseeded
+                    history.append((sweep.squared_error + sweep.penalty) / len(data))
+                    advance(f"error {history[-1]:.4g}")
+                    if held_out is not None:
+                        error = self._error(*held_out)
+                        if error > best[0]:
+                            self.atoms_ = best[1]
+                            break
+                        best = (error, self.atoms_.copy())
+                    if self.batch_size is None and self._settled(history, sweep):
                         break
-                    best = (error, self.atoms_.copy())
-                change = abs(history[-2] - history[-1])
-                if self.batch_size is None and (change <= self.tol * history[-2] or sweep.largest_change <= self.tol):
-                    break
         except KeyboardInterrupt:
             warnings.warn(f"Stopped after {self.n_iter_} sweeps; what was learned is usable.", stacklevel=2)
         self.objective_ = np.array(history)
@@ -176,6 +170,10 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
         self.objective_ = np.append(self.objective_, (sweep.squared_error + sweep.penalty) / len(data))
         return self
 
+    def _settled(self, history: list[float], sweep: Sweep) -> bool:
+        improved = abs(history[-2] - history[-1])
+        return improved <= self.tol * history[-2] or sweep.largest_change <= self.tol
+
     def _start(self, X: ArrayLike, Y: Any, concept_names: Sequence[str] | None) -> tuple[NDArray[Any], Indicator]:
         self._validate_params()
         if Y is None:
@@ -186,6 +184,8 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"X has {len(data)} rows, but Y has {len(indicator)}.")
         require_members(indicator, names)
         self.concept_names_ = np.array(names, dtype=object)
+        for attribute in ("gate_coef_", "gate_intercept_", "gate_weights_"):  # a gate belongs to the cones it was fit on
+            vars(self).pop(attribute, None)
         return data, indicator
 
     def _labelled(self, X: ArrayLike, Y: Any) -> tuple[NDArray[Any], Indicator]:
@@ -229,170 +229,99 @@ class ConceptSubspaces(SavedMixin, TransformerMixin, BaseEstimator):
     def _error(self, X: NDArray[Any], Y: Indicator) -> float:
         return mean_error(X, Y, self.atoms_, self.groups_, self.ridge)
 
-    # taking apart
+    # is it any good
 
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Non-negative codes of rows X (n, d) over all atoms (n, M)."""
-        return self.encode(X)
-
-    def encode(
+    def select_n_atoms(
         self,
         X: ArrayLike,
-        active: Any = None,
-        method: str = "nnls",
+        Y: Any,
+        queries: ArrayLike,
+        candidates: ArrayLike,
+        query_concepts: ArrayLike,
+        candidate_concepts: ArrayLike,
         *,
-        n_nonzero: int | None = None,
-        n_concepts: int | None = None,
+        sizes: Sequence[int] = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20),
+        n_jobs: int | None = None,
+        **evaluation: Any,
+    ) -> AtomCounts:
+        """Fit on X and Y with each number of atoms, and see how well validation queries find candidates (Figure 6).
+
+        From ``queries`` on, the arguments are those of :func:`pellucid.metrics.concept_retrieval`. This estimator's
+        other parameters are used and stay as they are; ``n_jobs`` fits run at the same time.
+        """
+        return select_n_atoms(
+            self, X, Y, (queries, candidates, query_concepts, candidate_concepts), evaluation, sizes, n_jobs
+        )
+
+    def stability(
+        self,
+        X: ArrayLike,
+        Y: Any,
+        n_runs: int = 10,
+        *,
+        held_out: tuple[ArrayLike, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> Stability:
+        """Refit on resampled rows: how much of this fitted model would come out again, and how well it tells concepts
+        apart on rows it has not seen (``held_out``, or the rows that a resample left out)."""
+        check_is_fitted(self, "atoms_")
+        return stability(self, *self._labelled(X, Y), n_runs, held_out and self._labelled(*held_out), n_jobs)
+
+    # beyond the paper
+
+    def fit_gate(
+        self, X: ArrayLike, Y: Any, *, mix: float = 0.5, weight: float = 3.0, C: float = 10.0
+    ) -> ConceptSubspaces:
+        """Learn, for the score "gated", how likely a row has each concept: a logistic regression on the row and the
+        lengths of its components and projections.
+
+        ``mix`` is the share of the plain cosine, ``weight`` that of the likelihood, ``C`` the regression's inverse
+        regularisation; :meth:`gated_scores` has the formula.
+        """
+        check_is_fitted(self, "atoms_")
+        if not (0 <= mix <= 1 and 0 <= weight < np.inf and 0 < C < np.inf):
+            raise ValueError(f"mix must lie in [0, 1], weight be ≥ 0 and C > 0, got {mix}, {weight} and {C}.")
+        data, indicator = self._labelled(X, Y)
+        self.gate_coef_, self.gate_intercept_ = learn_gates(gate_features(self, data), indicator, C)
+        self.gate_weights_ = np.array([mix, weight], dtype=np.float64)
+        return self
+
+    def describe(self, X: ArrayLike) -> NDArray[np.float32]:
+        """What the score "gated" needs of each candidate: (n, 2S), its likelihood of each concept, and the lengths of
+        its unit vector's projections. Stored once, beside the vectors."""
+        check_is_fitted(self, "gate_coef_", msg="Call fit_gate(X, Y) first: there is no gate yet.")
+        return describe(self, self._rows(X))
+
+    def gated_scores(
+        self, X: ArrayLike, concept: Names, candidates: ArrayLike, described: NDArray[Any] | None = None
     ) -> NDArray[Any]:
-        """Codes (n, M) of rows X over the atoms of the active concepts.
+        """Scores (n, n_candidates) for ranking candidates by one concept of each row, or by the mean over several.
 
-        ``active`` names the concepts of all rows, or holds an indicator (n, S); None allows all. ``method`` is "nnls"
-        (Eq. 2), or where concepts are not known "omp" (at most ``n_nonzero`` atoms) or "group_omp" (at most
-        ``n_concepts`` concepts, two if not said).
+        s_j(x, c) = μ·cos(x, c) + (1 − μ)·cos(ṽ_j(x), c)/‖ṽ_j(c)‖ + λ·p_j(c), where p_j(c) is the gate's likelihood
+        that c has concept j; ``described`` is ``describe(candidates)``, if it was stored.
         """
-        check_is_fitted(self, "atoms_")
-        data = self._rows(X)
-        if method == "nnls":
-            mask = None if active is None else atom_mask(self._active(active, len(data)), self.groups_)
-            return nnls(data, self.atoms_.astype(data.dtype), mask, ridge=self.ridge).codes
-        if active is not None:
-            raise ValueError('active goes with method="nnls"; the greedy methods find the concepts themselves.')
-        if method == "omp":
-            count = n_nonzero or max(1, len(self.groups_) // len(self.concept_names_))
-            return nonnegative_omp(data, self.atoms_.astype(data.dtype), count).codes
-        if method == "group_omp":
-            return group_omp(data, self.atoms_.astype(data.dtype), self.groups_, n_concepts or 2).codes
-        raise ValueError(f'method must be "nnls", "omp" or "group_omp", got {method!r}.')
+        pool = self._rows(candidates)
+        stored = self.describe(pool) if described is None else described
+        names = [concept] if isinstance(concept, str) else concept
+        scores = [gated_scores(self, self._rows(X), j, pool, stored) for j in self._indices(names)]
+        return np.asarray(np.mean(scores, axis=0))
 
-    def components(self, X: ArrayLike, active: Any = None) -> NDArray[Any]:
-        """Each row as a sum of one component per concept (Eq. 2): (n, S, d)."""
-        codes = self.encode(X, active)
-        parts = np.empty((len(codes), len(self.concept_names_), self.atoms_.shape[1]), dtype=codes.dtype)
-        for j in range(len(self.concept_names_)):
-            mine = self.groups_ == j
-            parts[:, j] = codes[:, mine] @ self.atoms_[mine].astype(codes.dtype)
-        return parts
+    # pictures
 
-    def project(self, X: ArrayLike, concept: Names) -> NDArray[Any]:
-        """The point of the concept's cone nearest to each row (Eq. 3): (n, d); several names share one cone."""
-        check_is_fitted(self, "atoms_")
-        mine = np.zeros(len(self.groups_), dtype=bool)
-        for j in self._indices(concept):
-            mine |= self.groups_ == j
-        data = self._rows(X)
-        atoms = self.atoms_[mine].astype(data.dtype)
-        return np.asarray(nnls(data, atoms, ridge=self.ridge).codes @ atoms)
+    def plot_components(self, x: ArrayLike, ax: Any = None) -> Any:
+        """One row's parts as bars; see :func:`pellucid.plots.component_bars`."""
+        from pellucid.plots import component_bars
 
-    def remove(self, X: ArrayLike, concept: Names) -> NDArray[Any]:
-        """Rows without their projection onto the concept: no atom of it points along what is left."""
-        return np.asarray(self._rows(X) - self.project(X, concept))
+        return component_bars(self, x, ax=ax)
 
-    def inverse_transform(self, codes: ArrayLike) -> NDArray[Any]:
-        """Rows (n, d) from codes (n, M)."""
-        check_is_fitted(self, "atoms_")
-        array = np.asarray(codes)
-        if array.ndim != 2 or array.shape[1] != len(self.atoms_):
-            raise ValueError(f"codes must have {len(self.atoms_)} columns, one per atom, but are {array.shape}.")
-        return np.asarray(array @ self.atoms_)
+    def plot_objective(self, ax: Any = None) -> Any:
+        """The error after each sweep; see :func:`pellucid.plots.objective`."""
+        from pellucid.plots import objective
 
-    def activity(self, X: ArrayLike, kind: str = "energy", active: Any = None) -> NDArray[Any]:
-        """How much of each row is each concept (n, S).
-
-        "energy": ‖v_j‖² as a share of Σ‖v_k‖² (zero for a row without components); "cosine": cos(v_j, x), by which the
-        paper's figures rank concepts.
-        """
-        parts = self.components(X, active)
-        energy = np.einsum("ijk,ijk->ij", parts, parts)
-        if kind == "energy":
-            total = energy.sum(axis=1, keepdims=True)
-            return np.asarray(energy / np.where(total > 0, total, 1))
-        if kind == "cosine":
-            data = self._rows(X)
-            lengths = np.sqrt(energy) * np.linalg.norm(data, axis=1, keepdims=True)
-            return np.asarray(np.einsum("ijk,ik->ij", parts, data) / np.where(lengths > 0, lengths, 1))
-        raise ValueError(f'kind must be "energy" or "cosine", got {kind!r}.')
-
-    # saying what it holds
-
-    def captions(self, words: Sequence[str], vectors: ArrayLike, top: int = 5) -> dict[str, list[tuple[str, float]]]:
-        """For each concept the words its cone holds best, with the length of what is left of their unit vectors.
-
-        The vocabulary is normalised, centred with its own mean and normalised again (paper 1, section 3.6).
-        """
-        check_is_fitted(self, "atoms_")
-        vocabulary = CenteredNormalizer().fit_transform(self._rows(vectors))
-        if len(vocabulary) != len(words):
-            raise ValueError(f"There are {len(words)} words, but {len(vocabulary)} vectors.")
-        described = {}
-        for name in self.concept_names_:
-            left = np.linalg.norm(vocabulary - self.project(vocabulary, name), axis=1)
-            best = np.argsort(left, kind="stable")[:top]
-            described[name] = [(str(words[i]), float(left[i])) for i in best]
-        return described
-
-    def cooccurrence(self, X: ArrayLike, n_nonzero: int | None = None) -> NDArray[np.float64]:
-        """How often atoms are used together (M, M) in greedy codes of X, each row divided by its diagonal (Fig. 5)."""
-        on = (self.encode(X, method="omp", n_nonzero=n_nonzero) > 0).astype(np.float64)
-        counts = on.T @ on
-        return np.asarray(counts / np.maximum(counts.diagonal()[:, None], 1.0))
-
-    def coherence(self) -> NDArray[np.float64]:
-        """Cosines between all atoms (M, M) (Fig. 5)."""
-        check_is_fitted(self, "atoms_")
-        atoms = self.atoms_.astype(np.float64)
-        return np.asarray(atoms @ atoms.T)
-
-    # the small print
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        check_is_fitted(self, "atoms_")
-        within = np.concatenate([np.arange(n) for n in np.bincount(self.groups_, minlength=len(self.concept_names_))])
-        return np.array([f"{self.concept_names_[g]}_{i}" for g, i in zip(self.groups_, within)], dtype=object)
+        return objective(self, ax=ax)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _rows(self, X: ArrayLike, reset: bool = False) -> NDArray[Any]:
-        """X as float rows. One query comes as a plain array of the right width: the general checks would take longer
-        than the projection."""
-        if (
-            not reset
-            and type(X) is np.ndarray
-            and X.dtype in (np.float32, np.float64)
-            and X.ndim == 2
-            and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
-            and not hasattr(self, "feature_names_in_")
-            and np.isfinite(X.sum())
-        ):
-            return X
-        half = getattr(X, "dtype", None) == np.float16
-        data: NDArray[Any] = validate_data(self, X, dtype=np.float32 if half else [np.float64, np.float32], reset=reset)
-        return data
-
-    def _index(self, name: str) -> int:
-        matches = np.flatnonzero(self.concept_names_ == str(name))
-        if matches.size:
-            return int(matches[0])
-        near = difflib.get_close_matches(str(name), list(self.concept_names_), n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, self.concept_names_))}."
-        raise ValueError(f"There is no concept {name!r}: {hint}")
-
-    def _indices(self, concept: Names) -> list[int]:
-        names = [concept] if isinstance(concept, str) else list(concept)
-        if not names:
-            raise ValueError("Name at least one concept.")
-        return [self._index(name) for name in names]
-
-    def _active(self, active: Any, n: int) -> Indicator:
-        if isinstance(active, str) or (len(active) and all(isinstance(name, str) for name in active)):
-            indicator = np.zeros((n, len(self.concept_names_)), dtype=bool)
-            indicator[:, self._indices(active)] = True
-            return indicator
-        indicator = align(active, list(self.concept_names_))
-        if len(indicator) != n:
-            raise ValueError(f"active has {len(indicator)} rows, but X has {n}.")
-        return indicator

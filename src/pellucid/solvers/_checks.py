@@ -136,7 +136,7 @@ def check_iteration(tol: float, max_iter: int) -> None:
 
 def attainable(tol: float, dtype: Any) -> float:
     """The tolerance that answers stored as ``dtype`` can meet."""
-    return max(tol, 16 * float(np.finfo(dtype).eps))
+    return max(tol, 64 * float(np.finfo(dtype).eps))
 
 
 def warn_unconverged(

@@ -1,0 +1,169 @@
+"""How much of a model would come out again from other rows of the same kind, and how much it tells about new ones."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.linalg import subspace_angles
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.utils import check_random_state
+
+from pellucid._base import unit_rows
+from pellucid.concepts.labels import Indicator
+
+if TYPE_CHECKING:
+    from pellucid.concepts.estimator import ConceptSubspaces
+
+# an atom "comes out again" if its partner in another run has at least this cosine with it
+SAME_ATOM = 0.9
+
+
+@dataclass(frozen=True)
+class Stability:
+    """What refitting on resampled rows says about a model. Means over the runs; nan where a label is constant.
+
+    concept_names : (S,)
+    atom_cosine : (M,) of each atom with its partner in a refit (partners within a concept, best pairing overall)
+    cone_overlap : (S,) mean squared cosine of the principal angles between a cone's span and the refit's: 1 is the
+        same span, 0 an orthogonal one
+    reproduced : share of atoms whose partner has a cosine of at least 0.9
+    explained : share of the energy of held-out rows that the cones of their concepts explain
+    auc : (S,) how well a concept's activity tells held-out rows that have it from others (area under the ROC curve)
+    auc_random : (S,) the same for random cones with as many atoms
+    auc_permuted : (S,) the same for a fit to labels that were shuffled among the rows
+    n_runs : refits
+    """
+
+    concept_names: list[str]
+    atom_cosine: NDArray[np.float64]
+    cone_overlap: NDArray[np.float64]
+    reproduced: float
+    explained: float
+    auc: NDArray[np.float64]
+    auc_random: NDArray[np.float64]
+    auc_permuted: NDArray[np.float64]
+    n_runs: int
+
+    def __str__(self) -> str:
+        width = max(map(len, self.concept_names), default=0)
+        lines = [
+            f"{self.reproduced:.0%} of the atoms come out again (cosine ≥ {SAME_ATOM}) in {self.n_runs} refits; "
+            f"{self.explained:.0%} of the energy of held-out rows is explained.",
+            f"{'':{width}}  same span   AUC   random  permuted",
+        ]
+        for name, overlap, auc, random, permuted in zip(
+            self.concept_names, self.cone_overlap, self.auc, self.auc_random, self.auc_permuted
+        ):
+            lines.append(f"{name:{width}}  {overlap:9.2f}  {auc:5.3f}  {random:6.3f}  {permuted:8.3f}")
+        return "\n".join(lines)
+
+
+def stability(
+    model: ConceptSubspaces,
+    X: NDArray[Any],
+    Y: Indicator,
+    n_runs: int,
+    held_out: tuple[NDArray[Any], Indicator] | None,
+    n_jobs: int | None,
+) -> Stability:
+    """Refit ``model`` on ``n_runs`` bootstrap samples of the rows, and once more on each with shuffled labels."""
+    if n_runs < 1:
+        raise ValueError(f"n_runs must be at least 1, got {n_runs}.")
+    seeds = check_random_state(model.random_state).randint(2**31 - 1, size=n_runs)
+    runs = Parallel(n_jobs=n_jobs)(delayed(_one_run)(model, X, Y, held_out, int(seed)) for seed in seeds)
+    cosines, overlaps, explained, *aucs = (np.array(column) for column in zip(*runs))
+    auc, random, permuted = (_mean_of_known(a) for a in aucs)
+    return Stability(
+        [str(name) for name in model.concept_names_],
+        cosines.mean(axis=0),
+        overlaps.mean(axis=0),
+        float((cosines >= SAME_ATOM).mean()),
+        float(_mean_of_known(explained)),
+        auc,
+        random,
+        permuted,
+        n_runs,
+    )
+
+
+def _one_run(
+    model: ConceptSubspaces, X: NDArray[Any], Y: Indicator, held_out: tuple[NDArray[Any], Indicator] | None, seed: int
+) -> tuple[Any, ...]:
+    rng = np.random.default_rng(seed)
+    rows = _resample(Y, rng)
+    unseen = np.setdiff1d(np.arange(len(X)), rows)
+    new_X, new_Y = held_out if held_out is not None else (X[unseen], Y[unseen])
+    sizes = np.bincount(model.groups_, minlength=len(model.concept_names_)).tolist()
+    fresh = clone(model).set_params(n_atoms=sizes, verbose=0, random_state=seed)
+    names = list(model.concept_names_)
+    again = clone(fresh).fit(X[rows], Y[rows], names)
+    permuted = fresh.fit(X[rows], Y[rng.permutation(rows)], names)
+    return (
+        *match(model, again),
+        explained_energy(again, new_X, new_Y),
+        activity_auc(again, new_X, new_Y),
+        activity_auc(with_random_atoms(again, rng), new_X, new_Y),
+        activity_auc(permuted, new_X, new_Y),
+    )
+
+
+def match(model: ConceptSubspaces, other: ConceptSubspaces) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Cosine of each atom (M,) with its partner in the same concept of another model, the pairing with the largest sum;
+    and the overlap (S,) of the spans. An atom without a partner has cosine 0."""
+    cosines = np.zeros(len(model.groups_))
+    overlaps = np.empty(len(model.concept_names_))
+    for j in range(len(overlaps)):
+        mine = np.flatnonzero(model.groups_ == j)
+        A = model.atoms_[mine].astype(np.float64)
+        B = other.atoms_[other.groups_ == j].astype(np.float64)
+        pairs = linear_sum_assignment(A @ B.T, maximize=True)
+        cosines[mine[pairs[0]]] = (A @ B.T)[pairs]
+        overlaps[j] = float(np.mean(np.cos(subspace_angles(A.T, B.T)) ** 2))
+    return cosines, overlaps
+
+
+def explained_energy(model: ConceptSubspaces, X: NDArray[Any], Y: Indicator) -> float:
+    """1 − ‖X − X̂‖²/‖X‖², each row coded over the atoms of its own concepts; nan without rows."""
+    total = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) if len(X) else 0.0
+    if total == 0:
+        return np.nan
+    rest = X - model.inverse_transform(model.encode(X, Y)).astype(X.dtype)
+    return 1 - float(np.einsum("ij,ij->", rest, rest, dtype=np.float64)) / total
+
+
+def activity_auc(model: ConceptSubspaces, X: NDArray[Any], Y: Indicator) -> NDArray[np.float64]:
+    """Per concept, how often a row that has it shows more of its activity than one that has not; nan if all agree."""
+    out = np.full(Y.shape[1], np.nan)
+    if len(X):
+        activity = model.activity(X)
+        for j in np.flatnonzero(Y.any(axis=0) & ~Y.all(axis=0)):
+            out[j] = roc_auc_score(Y[:, j], activity[:, j])
+    return out
+
+
+def with_random_atoms(model: ConceptSubspaces, rng: np.random.Generator) -> ConceptSubspaces:
+    """A model of the same shape that has learned nothing."""
+    other = copy.copy(model)
+    other.atoms_ = unit_rows(rng.standard_normal(model.atoms_.shape)).astype(model.atoms_.dtype)
+    return other
+
+
+def _resample(Y: Indicator, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Rows drawn with replacement, and one more for each concept that the draw missed."""
+    rows = rng.integers(len(Y), size=len(Y))
+    missed = np.flatnonzero(~Y[rows].any(axis=0))
+    return np.concatenate([rows, [rng.choice(np.flatnonzero(Y[:, j])) for j in missed]]).astype(np.int64)
+
+
+def _mean_of_known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    known = ~np.isnan(values)
+    return np.where(
+        known.any(axis=0), np.where(known, values, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1), np.nan
+    )

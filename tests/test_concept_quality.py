@@ -1,0 +1,225 @@
+"""How many atoms, how stable, how well the gate ranks: what a model says about itself."""
+
+import io
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import pellucid
+from oracles import planted_cones
+from pellucid import ConceptSubspaces
+from pellucid.concepts.gate import SHORTEST
+from pellucid.concepts.stability import activity_auc, explained_energy, match
+from pellucid.metrics import concept_retrieval
+
+
+@pytest.fixture(scope="module")
+def cones():
+    X, Y, *_ = planted_cones(noise=0.02)
+    return X, Y, ConceptSubspaces(3, random_state=0).fit(X, Y, list("abcd"))
+
+
+def permuted_atoms(model, rng):
+    """The same model with the atoms of each concept in another order."""
+    other = clone(model)
+    order = np.concatenate([rng.permutation(np.flatnonzero(model.groups_ == j)) for j in range(4)])
+    other.atoms_, other.groups_, other.concept_names_ = model.atoms_[order], model.groups_, model.concept_names_
+    return other
+
+
+def test_matching_undoes_the_order_of_atoms(cones, rng):
+    cosines, overlaps = match(cones[2], permuted_atoms(cones[2], rng))
+    np.testing.assert_allclose(cosines, 1)
+    np.testing.assert_allclose(overlaps, 1)
+
+
+def test_matching_sees_orthogonal_spans_and_missing_atoms():
+    one, other = (ConceptSubspaces(2).fit(np.eye(4), np.ones((4, 1))) for _ in range(2))
+    one.atoms_, other.atoms_ = np.eye(4)[:2], np.eye(4)[2:]
+    cosines, overlaps = match(one, other)
+    assert cosines.tolist() == [0, 0]
+    assert overlaps[0] == pytest.approx(0, abs=1e-12)
+    other.atoms_, other.groups_ = np.eye(4)[:1], np.zeros(1, dtype=int)
+    assert sorted(match(one, other)[0]) == [0, 1]
+
+
+def test_planted_cones_come_out_again_and_shuffled_labels_do_not(cones):
+    X, Y, model = cones
+    found = model.stability(X, Y, n_runs=3)
+    assert found.n_runs == 3
+    assert found.explained > 0.95
+    assert found.cone_overlap.min() > 0.95
+    assert found.auc.min() > 0.95
+    assert np.abs(found.auc_permuted - 0.5).max() < 0.2
+    assert np.abs(found.auc_random - 0.5).max() < 0.3
+    assert 0 < found.reproduced <= 1
+    text = str(found)
+    assert all(name in text for name in "abcd")
+    assert "come out again" in text
+
+
+def test_stability_is_the_same_in_parallel_and_leaves_the_model_alone(cones):
+    X, Y, model = cones
+    before = model.atoms_.copy()
+    alone, together = (model.stability(X, Y, n_runs=2, n_jobs=jobs) for jobs in (None, 2))
+    np.testing.assert_array_equal(alone.atom_cosine, together.atom_cosine)
+    np.testing.assert_array_equal(model.atoms_, before)
+
+
+def test_stability_on_rows_held_out_with_a_constant_label(cones):
+    X, Y, model = cones
+    labels = Y[:50].copy()
+    labels[:, 1] = False
+    found = model.stability(X, Y, n_runs=1, held_out=(X[:50], labels))
+    assert np.isnan(found.auc).tolist() == [False, True, False, False]
+    with pytest.raises(ValueError, match="n_runs must be at least 1"):
+        model.stability(X, Y, n_runs=0)
+
+
+def test_a_concept_with_one_row_is_in_every_resample(rng):
+    X = rng.standard_normal((60, 8))
+    Y = np.zeros((60, 2), dtype=bool)
+    Y[:, 0] = True
+    Y[7, 1] = True
+    found = ConceptSubspaces(2, random_state=0).fit(X, Y).stability(X, Y, n_runs=4)
+    assert found.cone_overlap[1] == pytest.approx(1)
+
+
+def test_explained_energy_and_auc_by_hand():
+    model = ConceptSubspaces(1).fit(np.eye(3)[:2], np.eye(2))
+    X = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3]])
+    Y = np.array([[1, 0], [0, 1], [1, 1]], dtype=bool)
+    assert explained_energy(model, X, Y) == pytest.approx(1 - 9 / 14)
+    assert activity_auc(model, X[:2], Y[:2]).tolist() == [1, 1]
+    assert np.isnan(explained_energy(model, X[:0], Y[:0]))
+    assert np.isnan(activity_auc(model, X[:0], Y[:0])).all()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([np.float32, np.float64]))
+def test_lengths_are_those_of_components_and_projections(seed, dtype):
+    X, Y, *_ = planted_cones(40, 10, noise=0.3, seed=seed)
+    X = X.astype(dtype)
+    model = ConceptSubspaces(3, max_iter=2).fit(X, Y)
+    tolerance = dict(rtol=1e-3, atol=1e-4) if dtype == np.float32 else dict(rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(model.lengths(X), np.linalg.norm(model.components(X), axis=2), **tolerance)
+    partial = np.array([np.linalg.norm(model.project(X, name), axis=1) for name in model.concept_names_]).T
+    np.testing.assert_allclose(model.lengths(X, partial=True), partial, **tolerance)
+    parts = model.components(X)
+    cosine = np.einsum("ijk,ik->ij", parts, X)
+    lengths = np.linalg.norm(parts, axis=2) * np.linalg.norm(X, axis=1)[:, None]
+    cosine = np.divide(cosine, lengths, out=np.zeros_like(cosine), where=lengths > 0)
+    np.testing.assert_allclose(model.activity(X, "cosine"), cosine, atol=2e-3 if dtype == np.float32 else 1e-6)
+
+
+def retrieval_arguments(X, Y, fine=False):
+    half = len(X) // 2
+    arguments = dict(queries=X[:50], candidates=X[half:], query_concepts=Y[:50], candidate_concepts=Y[half:])
+    if fine:
+        arguments |= dict(query_fine=Y[:50], candidate_fine=Y[half:], fine_to_coarse=np.arange(4))
+    return arguments
+
+
+def test_the_number_of_atoms_is_chosen_as_by_hand(cones):
+    X, Y, model = cones
+    arguments = retrieval_arguments(X, Y, fine=True)
+    chosen = model.select_n_atoms(X, Y, **arguments, sizes=(5, 1, 3, 3), n_jobs=2)
+    assert chosen.n_atoms == [1, 3, 5]
+    by_hand = [concept_retrieval(clone(model).set_params(n_atoms=m).fit(X, Y), **arguments) for m in (1, 3, 5)]
+    assert chosen.general == pytest.approx([r.general for r in by_hand])
+    assert chosen.sub == pytest.approx([r.sub for r in by_hand])
+    assert chosen.best == [1, 3, 5][int(np.argmax(chosen.sub))]
+    assert chosen.best_general == [1, 3, 5][int(np.argmax(chosen.general))]
+    without = model.select_n_atoms(X, Y, **retrieval_arguments(X, Y), sizes=[2])
+    assert without.sub is None
+    assert without.best == 2
+    with pytest.raises(ValueError, match="at least one number"):
+        model.select_n_atoms(X, Y, **retrieval_arguments(X, Y), sizes=[])
+
+
+def test_gated_scores_are_the_formula(cones, rng):
+    X, Y, model = cones
+    model = clone(model).fit(X, Y, list("abcd")).fit_gate(X, Y, mix=0.3, weight=2.0)
+    pool = X[100:140]
+    scores = model.gated_scores(X[:5], "b", pool)
+    likely = model.describe(pool)[:, 1]
+    for i, x in enumerate(X[:5]):
+        seen = model.project(x[None], "b")[0]
+        for c, (candidate, p) in enumerate(zip(pool, likely)):
+            unit = candidate / np.linalg.norm(candidate)
+            own = np.linalg.norm(model.project(unit[None], "b"))
+            length = np.linalg.norm(seen)
+            middle = seen @ unit / length / max(own, SHORTEST) if length > 0 else 0
+            assert scores[i, c] == pytest.approx(0.3 * x @ unit / np.linalg.norm(x) + 0.7 * middle + 2 * p, abs=1e-5)
+    several = model.gated_scores(X[:5], ["a", "b"], pool)
+    np.testing.assert_allclose(several, (model.gated_scores(X[:5], "a", pool) + scores) / 2)
+    stored = model.describe(pool)
+    np.testing.assert_allclose(model.gated_scores(3 * X[:5], "b", 7 * pool, stored), scores, atol=1e-6)
+
+
+def test_the_gate_knows_the_concepts_and_the_score_ranks_better(cones):
+    X, Y, model = cones
+    noisy = X + 0.25 * np.random.default_rng(1).standard_normal(X.shape)
+    model = clone(model).fit(noisy[:200], Y[:200]).fit_gate(noisy[:200], Y[:200])
+    likely = model.describe(noisy[200:])[:, :4]
+    assert ((likely > 0.5) == Y[200:]).mean() > 0.85
+    arguments = retrieval_arguments(noisy, Y)
+    plain = concept_retrieval(model, **arguments)
+    gated = concept_retrieval(
+        None, **arguments, score=lambda Q, j: model.gated_scores(Q, model.concept_names_[j], arguments["candidates"])
+    )
+    assert gated.general > plain.general
+
+
+def test_a_gate_needs_fitting_and_survives_a_file(cones, tmp_path):
+    X, Y, model = cones
+    model = clone(model).fit(X, Y)
+    with pytest.raises(ValueError, match="fit_gate"):
+        model.describe(X)
+    for bad in (dict(mix=2), dict(weight=-1), dict(C=0), dict(mix=np.nan)):
+        with pytest.raises(ValueError, match="mix must lie"):
+            model.fit_gate(X, Y, **bad)
+    model.fit_gate(X, Y)
+    pellucid.save(model, tmp_path / "m.safetensors")
+    again = pellucid.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(again.describe(X), model.describe(X))
+    model.fit(X, Y)
+    with pytest.raises(ValueError, match="fit_gate"):
+        model.describe(X)
+
+
+def test_a_gate_for_a_concept_that_all_have(rng):
+    X = rng.standard_normal((30, 5))
+    Y = np.ones((30, 2), dtype=bool)
+    Y[:15, 1] = False
+    likely = ConceptSubspaces(2).fit(X, Y).fit_gate(X, Y).describe(X)
+    assert np.isfinite(likely).all()
+    np.testing.assert_allclose(likely[:, 0], 31 / 32, rtol=1e-6)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("verbose", "stream", "expected"), [(1, Terminal, True), (0, Terminal, False), (1, io.StringIO, False)]
+)
+def test_progress_is_on_stderr_of_a_terminal_and_nowhere_else(monkeypatch, capsys, verbose, stream, expected):
+    X, Y, *_ = planted_cones(60, 10)
+    monkeypatch.setattr(sys, "stderr", stream())
+    ConceptSubspaces(2, max_iter=2, verbose=verbose).fit(X, Y)
+    assert ("learning concepts" in sys.stderr.getvalue()) == expected
+    assert capsys.readouterr().out == ""
+
+
+def test_float32_codes_of_many_atoms_count_as_converged(rng):
+    X, Y, *_ = planted_cones(300, 64, 12, 8, noise=0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ConceptSubspaces(8).fit(X.astype(np.float32), Y).transform(X.astype(np.float32))
