@@ -50,20 +50,18 @@ class Problem:
         tol: float,
         max_iter: int,
     ) -> None:
-        m = G.shape[0]
         if not np.isfinite(G).all():
             raise ValueError("atoms are so long that their products overflow; rescale them.")
         if G.diagonal().min() < 1e-290:
             raise ValueError("atoms are so short that their products vanish; rescale them.")
         self.lengths = np.sqrt(G.diagonal() + ridge)
         self.scaled = G / self.lengths / self.lengths[:, None]
-        np.fill_diagonal(self.scaled, 1.0)
+        self.scaled.flat[:: len(G) + 1] = 1.0  # the diagonal
         # an answer is certified to ``tol``, but the kernel goes on to round-off: where atoms are alike, a small
         # residual still allows codes that are far off
         self.tol, self.max_iter = min(tol, KERNEL_TOL), min(int(max_iter), 1 << 40)
         self.alpha = alpha / self.lengths
-        self.lower = np.full(m, lower, dtype=np.float64) * self.lengths
-        self.upper = np.full(m, upper, dtype=np.float64) * self.lengths
+        self.lower, self.upper = lower * self.lengths, upper * self.lengths
 
     def solve(self, C: FloatMatrix, mask: NDArray[np.bool_], codes: FloatMatrix, kkt: NDArray[np.float64]) -> None:
         """Overwrite ``codes`` (the starting point) by the answer and ``kkt`` by its residual, row by row."""
@@ -92,10 +90,11 @@ def correlations(X: NDArray[Any], atoms: FloatMatrix, rows: slice) -> tuple[Floa
     if not np.isfinite(C.sum()) and not np.isfinite(C).all():
         check_finite(X[rows], "X", rows.start)
         raise ValueError(f"X is so large that its products with atoms overflow {atoms.dtype}; rescale it.")
-    suspects = np.flatnonzero(C[:, 0] == 0)
-    blank = suspects[~C[suspects].any(axis=1) & block[suspects].any(axis=1)]
-    if (np.abs(block[blank]).max(axis=1) * float(np.abs(atoms).max()) < np.finfo(C.dtype).tiny).any():
-        raise ValueError(f"X is so small that its products with atoms vanish in {atoms.dtype}; rescale it.")
+    suspects = (C[:, 0] == 0).nonzero()[0]
+    if suspects.size:
+        blank = suspects[~C[suspects].any(axis=1) & block[suspects].any(axis=1)]
+        if (np.abs(block[blank]).max(axis=1) * float(np.abs(atoms).max()) < np.finfo(C.dtype).tiny).any():
+            raise ValueError(f"X is so small that its products with atoms vanish in {atoms.dtype}; rescale it.")
     return block, C
 
 
@@ -124,7 +123,7 @@ def mask_block(mask: NDArray[np.bool_], rows: slice) -> NDArray[np.bool_]:
 
 def certified(name: str, codes: FloatMatrix, kkt: NDArray[np.float64], tol: float, advice: str = ADVICE) -> Codes:
     limit = attainable(tol, codes.dtype)
-    late = int(np.count_nonzero(~(kkt <= limit)))
+    late = len(kkt) - int(np.count_nonzero(kkt <= limit))  # NaN is late
     if late:
         warn_unconverged(name, "KKT residual", float(np.max(kkt)), limit, late, len(kkt), advice)
     return Codes(codes, kkt, late == 0)
