@@ -1194,7 +1194,66 @@ def test_atomic_path_writes_through_a_symbolic_link(tmp_path):
 
 
 def test_the_public_names():
-    assert set(vectors.__all__) == {"VectorFile", "VectorFileError", "read", "write"}
+    assert set(vectors.__all__) == {"VectorFile", "VectorFileError", "blocks", "read", "write"}
     assert issubclass(VectorFileError, ValueError)
     with pytest.raises(AttributeError):
         VectorFile(DATA, "a").name = "b"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+@pytest.mark.parametrize("rows", [1, 4096, 5000, 10**6])
+def test_blocks_are_the_file_in_order(suffix, rows, rng, tmp_path):
+    X = rng.standard_normal((9000, 3), dtype=np.float32)
+    beside = {"ids": [f"i{n}" for n in range(9000)], "columns": {"text": [f"t{n}" for n in range(9000)]}}
+    vectors.write(tmp_path / f"v{suffix}", X, **(beside if suffix == ".parquet" else {}))
+    found = list(vectors.blocks(tmp_path / f"v{suffix}", rows=max(rows, 3000)))
+    assert np.array_equal(np.concatenate([block.vectors for block in found]), X)
+    assert all(len(block.vectors) >= min(rows, 3000) for block in found[:-1])
+    if suffix == ".parquet":
+        assert [i for block in found for i in block.ids] == beside["ids"]
+        assert [str(t) for block in found for t in block.columns["text"]] == beside["columns"]["text"]
+
+
+def test_blocks_of_a_folder_and_of_nothing(rng, tmp_path):
+    X = rng.standard_normal((60, 3))
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for part in range(3):
+        vectors.write(folder / f"{part}.parquet", X[20 * part : 20 * part + 20])
+    assert np.array_equal(np.concatenate([b.vectors for b in vectors.blocks(folder, rows=30)]), X)
+    vectors.write(tmp_path / "none.parquet", X[:0])
+    assert list(vectors.blocks(tmp_path / "none.parquet")) == []
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        next(vectors.blocks(tmp_path / "missing.parquet"))
+
+
+def test_a_slip_in_a_later_block_is_named_by_its_row_in_the_file(rng, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [[1.0, 2.0]] * 10_000
+    for bad, sentence in ((None, "empty value in row 9000"), ([1.0], "has 1 numbers in row 9000")):
+        rows[9000] = bad
+        pq.write_table(pa.table({"vector": pa.array(rows, pa.list_(pa.float32()))}), tmp_path / "v.parquet")
+        with pytest.raises(VectorFileError, match=sentence):
+            list(vectors.blocks(tmp_path / "v.parquet", rows=4096))
+    rows[8192:] = [[1.0]] * (10_000 - 8192)  # a whole block of another width
+    pq.write_table(pa.table({"vector": pa.array(rows, pa.list_(pa.float32()))}), tmp_path / "v.parquet")
+    with pytest.raises(VectorFileError, match="has 1 numbers in row 8192 where the rows before have 2"):
+        list(vectors.blocks(tmp_path / "v.parquet", rows=4096))
+
+
+def test_numeric_labels_of_a_flat_table_stay_beside_the_vectors(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"x": [1.0, 2.0], "dog": [0, 1], "y": [3.0, 4.0]})
+    pq.write_table(table, tmp_path / "v.parquet")
+    (tmp_path / "v.csv").write_text("x,dog,y\n1.0,0,3.0\n2.0,1,4.0\n")
+    for name in ("v.parquet", "v.csv"):
+        found = vectors.read(tmp_path / name, labels=["dog"])
+        assert found.vectors.tolist() == [[1, 3], [2, 4]]
+        assert found.columns["dog"].to_pylist() == [0, 1]
+        (block,) = vectors.blocks(tmp_path / name, labels=["dog"])
+        assert block.columns["dog"].to_pylist() == [0, 1]
+        assert vectors.read(tmp_path / name).vectors.shape == (2, 3)

@@ -1,24 +1,27 @@
 """Vectors from files and to files.
 
 `read` takes .npy, .npz, .parquet, .safetensors, .h5ad, .csv and .tsv, and maps the file into memory where the
-format allows it; `write` makes .npy and .parquet. Nothing in a file is ever executed, and a file that cannot be
-read is refused in one sentence that says what to do.
+format allows it; `blocks` reads the same a block of rows at a time; `write` makes .npy and .parquet. Nothing in a file
+is ever executed, and a file that cannot be read is refused in one sentence that says what to do.
 """
 
 import difflib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pellucid.vectors._arrays import NPY_MAGIC, read_npy, read_npz, read_safetensors
 from pellucid.vectors._common import VectorFile, VectorFileError, fail
 from pellucid.vectors._h5ad import read_h5ad
-from pellucid.vectors._tables import read_csv, read_parquet
+from pellucid.vectors._tables import parquet_blocks, read_csv, read_parquet
 from pellucid.vectors._write import write
 
-__all__ = ["VectorFile", "VectorFileError", "read", "write"]
+__all__ = ["VectorFile", "VectorFileError", "blocks", "read", "write"]
 
-_READERS: dict[str, Callable[[Path, str | None], VectorFile]] = {
+BLOCK_ROWS = 65_536
+
+_READERS: dict[str, Callable[..., VectorFile]] = {
     ".npy": read_npy,
     ".npz": read_npz,
     ".parquet": read_parquet,
@@ -39,7 +42,7 @@ _BEGINNINGS = {
 _PICKLE = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 
 
-def read(path: str | os.PathLike[str], column: str | None = None) -> VectorFile:
+def read(path: str | os.PathLike[str], column: str | None = None, *, labels: Collection[str] = ()) -> VectorFile:
     """Read vectors, and the ids and labels beside them.
 
     Parameters
@@ -50,6 +53,8 @@ def read(path: str | os.PathLike[str], column: str | None = None) -> VectorFile:
         The array, list column or `obsm` key to take. By default the one named vectors, vector, embedding,
         embeddings, X or emb, or else the only 2-D array of floats; `X` in an .h5ad. A table without list columns
         gives all its numeric columns as one array, except ids.
+    labels : names, optional
+        Numeric columns of such a table that are no part of the vectors, but come along beside them.
 
     Returns
     -------
@@ -69,11 +74,40 @@ def read(path: str | os.PathLike[str], column: str | None = None) -> VectorFile:
         An .h5ad needs the extra `pellucid[anndata]`.
     """
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(_missing(path))
-    reader = read_parquet if path.is_dir() else _reader(path)
+    reader = _reader(path)
+    with _readable(path):
+        return reader(path, column, labels) if reader in (read_parquet, read_csv) else reader(path, column)
+
+
+def blocks(
+    path: str | os.PathLike[str],
+    column: str | None = None,
+    *,
+    labels: Collection[str] = (),
+    rows: int = BLOCK_ROWS,
+) -> Iterator[VectorFile]:
+    """Read the same in blocks of about ``rows`` rows, in order, for files larger than memory.
+
+    A .parquet file, or a folder of them, is read as the blocks are asked for, and what `read` maps into memory is
+    sliced. A compressed .npz and a .csv are in memory as a whole.
+    """
+    path = Path(path)
+    if _reader(path) is read_parquet:
+        with _readable(path):
+            yield from parquet_blocks(path, column, labels, rows)
+        return
+    whole = read(path, column, labels=labels)
+    for start in range(0, len(whole.vectors), rows):
+        part = slice(start, start + rows)
+        ids = None if whole.ids is None else whole.ids[part]
+        yield VectorFile(whole.vectors[part], whole.name, ids, {name: c[part] for name, c in whole.columns.items()})
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Whatever goes wrong inside is said in a sentence about the file."""
     try:
-        return reader(path, column)
+        yield
     except (VectorFileError, ImportError, PermissionError):
         raise
     except MemoryError as error:
@@ -96,8 +130,12 @@ def _missing(path: Path) -> str:
     return f"{path} does not exist: {hint}"
 
 
-def _reader(path: Path) -> Callable[[Path, str | None], VectorFile]:
+def _reader(path: Path) -> Callable[..., VectorFile]:
     """The reader for the file's suffix, once its first bytes do not speak against it."""
+    if not path.exists():
+        raise FileNotFoundError(_missing(path))
+    if path.is_dir():
+        return read_parquet
     if not path.is_file():
         fail(path, "is neither a file nor a folder: name a file.")
     if path.stat().st_size == 0:

@@ -4,7 +4,7 @@ import csv as plain_csv
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,31 @@ CSV_BLOCK = 16 * 2**20  # no row may be longer than this
 TEXT_LIMIT = 2**31 - 1  # what one array of Arrow's ordinary texts can hold
 
 
-def read_parquet(path: Path, column: str | None) -> VectorFile:
+def read_parquet(path: Path, column: str | None, labels: Collection[str] = ()) -> VectorFile:
+    schema, name, batches, claimed, stored = _open_parquet(path, column)
+    return _collect(path, schema, name, batches, claimed, stored, labels)
+
+
+def parquet_blocks(path: Path, column: str | None, labels: Collection[str], rows: int) -> Iterator[VectorFile]:
+    """Blocks of at least ``rows`` rows, the last one aside; no more than one is held at a time."""
+    schema, name, batches, claimed, stored = _open_parquet(path, column)
+    first, width = 0, None
+    pending: list[Any] = []
+    for batch in batches:
+        pending.append(batch)
+        ready = sum(b.num_rows for b in pending)
+        if ready >= rows or first + ready >= claimed:
+            block = _collect(path, schema, name, pending, ready, stored, labels, first)
+            if width not in (None, block.vectors.shape[1]):
+                fail(path, f"has {block.vectors.shape[1]} numbers in row {first} where the rows before have {width}.")
+            width, first, pending = block.vectors.shape[1], first + ready, []
+            yield block
+    if first != claimed:
+        fail(path, f"claims {claimed:,} rows and holds {first:,}: write or download it again.")
+
+
+def _open_parquet(path: Path, column: str | None) -> "tuple[pa.Schema, str | None, Iterator[pa.RecordBatch], int, int]":
+    """Schema, list column if any, batches, and the rows and bytes that there should be."""
     import pyarrow.parquet as pq
 
     parts = _parts(path)
@@ -47,7 +71,7 @@ def read_parquet(path: Path, column: str | None) -> VectorFile:
         claimed += metadata.num_rows
         if _types(metadata.schema.to_arrow_schema()) != _types(schema):
             fail(part, f"has other columns than {parts[0].name} beside it: write all parts with the same columns.")
-    return _collect(path, schema, name, _batches(parts, wanted), claimed, stored)
+    return schema, name, _batches(parts, wanted), claimed, stored
 
 
 def _parts(path: Path) -> list[Path]:
@@ -125,24 +149,32 @@ def _list_fitness(kind: "pa.DataType") -> Fitness:
 
 
 def _collect(
-    path: Path, schema: "pa.Schema", name: str | None, batches: "Iterable[pa.RecordBatch]", claimed: int, stored: int
+    path: Path,
+    schema: "pa.Schema",
+    name: str | None,
+    batches: "Iterable[pa.RecordBatch]",
+    claimed: int,
+    stored: int,
+    labels: Collection[str],
+    first_row: int = 0,
 ) -> VectorFile:
     """Gather vectors, ids and columns batch by batch, so that no second copy of the vectors exists."""
     import pyarrow.types as types
 
     kinds = _types(schema)
     aside = [n for n, kind in kinds.items() if n != name and not types.is_null(kind) and not _is_vector(kind)]
-    numeric = [] if name else [n for n, kind in kinds.items() if _is_number(kind) and n.lower() not in ID_NAMES]
+    apart = {*labels, *(n for n in kinds if n.lower() in ID_NAMES)}
+    numeric = [] if name else [n for n, kind in kinds.items() if _is_number(kind) and n not in apart]
     aside = [n for n in aside if n not in numeric]
     if name is None and not numeric:
         fail(path, f"has no columns of numbers among {listed(kinds)}: write the vectors as lists or numeric columns.")
-    stack = _Stack(path, claimed, stored, [kinds[n] for n in numeric] if name is None else [kinds[name]])
+    stack = _Stack(path, claimed, stored, [kinds[n] for n in numeric] if name is None else [kinds[name]], first_row)
     chunks: dict[str, list[Any]] = {n: [] for n in aside}
     for batch in batches:
         if batch.num_rows == 0:
             continue
         if name is None:
-            columns = [_number_block(path, n, batch.column(n), stack.filled) for n in numeric]
+            columns = [_number_block(path, n, batch.column(n), stack.row) for n in numeric]
             stack.add(np.column_stack(columns))
         else:
             stack.add(_list_block(path, name, batch.column(name), stack))
@@ -174,11 +206,16 @@ def _join(kind: "pa.DataType", chunks: list[Any]) -> "pa.Array":
 class _Stack:
     """Rows gathered into one array that grows in place: the claimed size is a limit, never an allocation."""
 
-    def __init__(self, path: Path, claimed: int, stored: int, kinds: "list[pa.DataType]") -> None:
-        self.path, self.claimed, self.stored, self.kinds = path, claimed, stored, kinds
+    def __init__(self, path: Path, claimed: int, stored: int, kinds: "list[pa.DataType]", first_row: int) -> None:
+        self.path, self.claimed, self.stored, self.kinds, self.first_row = path, claimed, stored, kinds, first_row
         self.rows: np.ndarray | None = None
         self.filled = 0
         self.width: int | None = None
+
+    @property
+    def row(self) -> int:
+        """Where in the file the next row stands."""
+        return self.first_row + self.filled
 
     def add(self, block: np.ndarray) -> None:
         if self.rows is None:
@@ -215,7 +252,7 @@ def _list_block(path: Path, name: str, lists: "pa.Array", stack: _Stack) -> np.n
     import pyarrow.compute as pc
 
     lists = getattr(lists, "storage", lists)
-    _check_full(path, name, lists, stack.filled)
+    _check_full(path, name, lists, stack.row)
     lengths = pc.list_value_length(lists)
     width = lengths[0].as_py() if stack.width is None else stack.width
     check_matrix(path, name, (len(lists), width))
@@ -223,11 +260,11 @@ def _list_block(path: Path, name: str, lists: "pa.Array", stack: _Stack) -> np.n
     if odd >= 0:
         fail(
             path,
-            f"has {lengths[odd].as_py()} numbers in row {stack.filled + odd} of {name!r} (counting from 0) where the "
+            f"has {lengths[odd].as_py()} numbers in row {stack.row + odd} of {name!r} (counting from 0) where the "
             f"rows before have {width}: give all rows the same width.",
         )
     values = lists.flatten()
-    _check_full(path, name, values, stack.filled, width)
+    _check_full(path, name, values, stack.row, width)
     return as_floats(values.to_numpy(zero_copy_only=False)).reshape(-1, width)
 
 
@@ -250,7 +287,7 @@ def _ends_with_a_line_end(path: Path) -> bool:
         return file.read(1) in b"\r\n"
 
 
-def read_csv(path: Path, column: str | None) -> VectorFile:
+def read_csv(path: Path, column: str | None, labels: Collection[str] = ()) -> VectorFile:
     import pyarrow as pa
     import pyarrow.csv as csv
 
@@ -294,7 +331,7 @@ def read_csv(path: Path, column: str | None) -> VectorFile:
     _check_names(path, table.column_names)
     for name in table.column_names:
         _check_text(path, name, table.column(name))
-    return _collect(path, table.schema, None, table.to_batches(), table.num_rows, path.stat().st_size)
+    return _collect(path, table.schema, None, table.to_batches(), table.num_rows, path.stat().st_size, labels)
 
 
 def _csv_names(path: Path, delimiter: str) -> list[str]:
