@@ -184,8 +184,9 @@ class ConceptSubspaces(SavedMixin, Cones):
             raise ValueError(f"X has {len(data)} rows, but Y has {len(indicator)}.")
         require_members(indicator, names)
         self.concept_names_ = np.array(names, dtype=object)
-        for attribute in ("gate_coef_", "gate_intercept_", "gate_weights_"):  # a gate belongs to the cones it was fit on
-            vars(self).pop(attribute, None)
+        for attribute in ("gate_coef_", "gate_intercept_", "gate_weights_"):
+            if hasattr(self, attribute):  # a gate belongs to the cones it was fitted with
+                delattr(self, attribute)
         return data, indicator
 
     def _labelled(self, X: ArrayLike, Y: Any) -> tuple[NDArray[Any], Indicator]:

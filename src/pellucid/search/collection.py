@@ -123,6 +123,11 @@ class Collection:
         """Ids of the items that are there, in order."""
         return list(self._now.positions)
 
+    @property
+    def segments(self) -> list[tuple[str, NDArray[Any]]]:
+        """The blocks of rows, in order, each with a key that differs where rows do."""
+        return [(segment.key, segment.rows) for segment in self._now.segments]
+
     def position(self, item: str) -> int:
         """Where an item stands."""
         if item not in self._now.positions:

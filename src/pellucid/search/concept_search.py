@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from pellucid.concepts import ConceptSubspaces
 from pellucid.search.collection import Collection
+from pellucid.search.described import Described
 from pellucid.search.explanation import Explanation, explain
+from pellucid.selection import diversify
+
+# a diverse list is chosen from this many times as many hits, and at least from so many
+DIVERSE_FROM, DIVERSE_LEAST = 5, 50
+# hits of the plain and of the projected query that the gated score looks at
+SHORTLIST = 1000
 
 Names = str | Sequence[str]
 
@@ -49,28 +56,66 @@ class ConceptSearch:
                 f"{collection.dimension}."
             )
         self.collection, self.model, self.embed = collection, model, embed
+        self._described = Described(collection, model)
 
     def search(
-        self, x: Any, concept: Names | None = None, k: int = 20, *, without: Names | None = None
+        self,
+        x: Any,
+        concept: Names | None = None,
+        k: int = 20,
+        diverse: bool = False,
+        *,
+        without: Names | None = None,
+        score: str = "cosine",
     ) -> list[Hit] | list[list[Hit]]:
         """The k items nearest to x as seen through a concept, or several together; all of x if None.
 
-        ``x`` is a vector, the id of an item (which is then left out of its own results), a text if ``embed`` was
-        given, or a batch of vectors (a list of hits each). ``without`` takes concepts out of the query first.
+        Parameters
+        ----------
+        x : a vector, the id of an item (which is then left out of its own results), a text if ``embed`` was given, or
+            a batch of vectors (a list of hits each)
+        diverse : choose the k among a longer list so that they differ, in the concept if one is given
+        without : concepts to take out of the query first
+        score : "cosine" of the projected query and an item (the paper's), or "gated", which also asks how much of the
+            concept the item has (``model.fit_gate`` first; see ``ConceptSubspaces.gated_scores``)
         """
         query, own = self._query(x)
-        filtered = self.filter(query, concept, without)
-        positions, scores = self.collection.search(filtered, k + (own is not None))
-        results = [
-            [
-                Hit(rank, float(score), int(position), self.collection.item(int(position)))
-                for rank, (position, score) in enumerate(
-                    [(p, s) for p, s in zip(row, close) if own is None or p != own][:k], start=1
-                )
-            ]
-            for row, close in zip(positions, scores)
-        ]
+        if score not in ("cosine", "gated"):
+            raise ValueError(f'score must be "cosine" or "gated", got {score!r}.')
+        if score == "gated" and concept is None:
+            raise ValueError('score="gated" asks how much of a concept an item has: name the concept.')
+        wanted = max(DIVERSE_FROM * k, DIVERSE_LEAST) if diverse else k
+        rest = query if without is None else self.model.remove(query, without)
+        if score == "gated":
+            ranked = [self._gated(row, concept, wanted + 1) for row in rest]  # type: ignore[arg-type]
+        else:
+            ranked = list(zip(*self.collection.search(self.filter(rest, concept), wanted + (own is not None))))
+        results = []
+        for positions, scores in ranked:
+            others = positions != own
+            positions, scores = positions[others][:wanted], scores[others][:wanted]
+            if diverse and len(positions):
+                rows = np.asarray(self.collection.vectors(positions), dtype=np.float32)
+                chosen = diversify(self.filter(rows, concept), k, scores)
+                positions, scores = positions[chosen], scores[chosen]
+            results.append(
+                [
+                    Hit(rank, float(close), int(position), self.collection.item(int(position)))
+                    for rank, (position, close) in enumerate(zip(positions[:k], scores[:k]), start=1)
+                ]
+            )
         return results if np.ndim(x) == 2 else results[0]
+
+    def _gated(self, x: NDArray[Any], concept: Names, k: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """The k best of those that the engine finds near the query or near its projection, by the gated score."""
+        looked_for = np.vstack([x[None], self.filter(x[None], concept)])
+        near, _ = self.collection.search(looked_for, max(SHORTLIST, 10 * k))
+        positions = np.unique(near)
+        stored = self._described.rows(positions)
+        rows = np.asarray(self.collection.vectors(positions), dtype=np.float32)
+        scores = self.model.gated_scores(x[None], concept, rows, stored)[0]
+        best = np.argsort(-scores, kind="stable")[:k]
+        return positions[best], scores[best]
 
     def filter(self, query: NDArray[Any], concept: Names | None, without: Names | None = None) -> NDArray[Any]:
         """The query vectors (n, d) that are searched for."""
