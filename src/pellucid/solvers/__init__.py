@@ -3,6 +3,7 @@
 from pellucid.solvers._batch import Codes
 from pellucid.solvers._threads import get_threads, set_threads
 from pellucid.solvers.box import BoxSolution, box_qp
+from pellucid.solvers.design_face import Pursuit, basis_pursuit
 from pellucid.solvers.greedy import group_omp, nonnegative_omp
 from pellucid.solvers.lasso import SparseCodes, lasso, lasso_gram
 from pellucid.solvers.nonnegative import nnls, nnls_gram
@@ -12,9 +13,11 @@ from pellucid.solvers.sphere import SphereMinimum, sphere_quadratic
 __all__ = [
     "BoxSolution",
     "Codes",
+    "Pursuit",
     "RankOne",
     "SparseCodes",
     "SphereMinimum",
+    "basis_pursuit",
     "box_qp",
     "get_threads",
     "group_omp",

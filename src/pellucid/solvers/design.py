@@ -1,0 +1,297 @@
+"""Multitask basis pursuit as an optimal design (paper 5, Eq. 21): one D×D unknown instead of P×D.
+
+The pursuit   min ‖β‖₁,₂ : Wβ = I   and its penalised form   min ‖β‖₁,₂ + ‖I − Wβ‖²/(2λ)   share one dual,
+
+    max  tr V − λ/2 ‖V‖²   over symmetric V with ‖V w_p‖ ≤ 1 for every column,
+
+whose multipliers η ≥ 0 are the weights of an A-optimal design: M = Σ η_p w_p w_pᵀ + λI, V = M⁻¹, β_p = η_p V w_p.
+The dual is followed along its central path by Newton steps on the D(D+1)/2 entries of V. Only columns that have once
+been in the way take part in a step; all of them limit its length, so V is feasible, and its value a bound, throughout.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
+
+from pellucid.solvers._cholesky import Floats, Ints
+from pellucid.solvers._threads import one_blas_thread, run_rows
+
+# columns looked at together: the block and its product stay in the cache
+BLOCK = 1 << 13
+# numbers in a block of gradients
+CHUNK = 1 << 20
+# a step ends where the nearest constraint keeps this share of its slack
+KEPT_SLACK = 0.02
+# and this share of the way to a column that has not taken part
+RETREAT = 0.7
+# every product of weight and slack stays above this share of their mean
+CENTRED = 1e-3
+# a column with less than this share of the mean weight may be let go
+IDLE = 1e-2
+# columns of this length lead to systems that one thread solves faster
+SMALL = 24
+
+
+class Columns:
+    """The columns w_p = scale_p·x_p of X (D, P), never copied as a whole."""
+
+    def __init__(self, X: NDArray[Any], scale: Floats) -> None:
+        self.X, self.scale = X, scale
+        self.dimension, self.count = X.shape
+
+    def take(self, index: Ints | slice) -> Floats:
+        return np.asarray(self.X[:, index] * self.scale[index], dtype=np.float64)
+
+    def lengths(self, V: Floats) -> Floats:
+        """‖V w_p‖² of every column."""
+        out = np.empty(self.count)
+
+        def part(start: int, stop: int) -> None:
+            product = V @ self.take(slice(start, stop))
+            np.einsum("ij,ij->j", product, product, out=out[start:stop])
+
+        run_rows(part, self.count, min_rows=BLOCK, max_rows=BLOCK)
+        return out
+
+    def second_moment(self) -> Floats:
+        """Σ w_p w_pᵀ."""
+        total = np.zeros((self.dimension, self.dimension))
+        for start in range(0, self.count, BLOCK):
+            block = self.take(slice(start, start + BLOCK))
+            total += block @ block.T
+        return total
+
+
+@dataclass(frozen=True)
+class Design:
+    """A solution of the dual with its certificate.
+
+    V : (D, D) symmetric, ‖V w_p‖ ≤ 1 for all columns
+    index, weights : the columns that took part and their η
+    objective : value of the primal solution that the weights make, β_p = η_p M⁻¹w_p
+    gap : how much of it, at most, is above the optimum (relative)
+    history : the objective after each Newton step
+    """
+
+    V: Floats
+    index: Ints
+    weights: Floats
+    objective: float
+    gap: float
+    history: tuple[float, ...]
+
+
+class Symmetric:
+    """Symmetric D×D matrices as vectors of their D(D+1)/2 entries, with the same inner product."""
+
+    def __init__(self, dimension: int) -> None:
+        self.i, self.j = np.triu_indices(dimension)
+        self.factor = np.where(self.i == self.j, 1.0, np.sqrt(2.0))
+        self.size = len(self.i)
+
+    def vector(self, matrix: Floats) -> Floats:
+        return np.asarray(matrix[self.i, self.j] * self.factor)
+
+    def matrix(self, vector: Floats, dimension: int) -> Floats:
+        out = np.empty((dimension, dimension))
+        out[self.i, self.j] = out[self.j, self.i] = vector / self.factor
+        return out
+
+    def products(self, A: Floats, B: Floats) -> Floats:
+        """½(a bᵀ + b aᵀ) of the columns of A and B, one vector a column: (size, n)."""
+        out = A[self.i] * B[self.j]
+        out += A[self.j] * B[self.i]
+        out *= 0.5 * self.factor[:, None]
+        return np.asarray(out)
+
+
+class Gradients:
+    """The symmetric matrices ½(v_p w_pᵀ + w_p v_pᵀ) as rows of a matrix B (n, D(D+1)/2) that is never stored whole.
+    With v = Vw they are half the gradients of ‖V w_p‖²."""
+
+    def __init__(self, symmetric: Symmetric, v: Floats, w: Floats) -> None:
+        self.symmetric, self.v, self.w = symmetric, v, w
+        self.rows = max(64, CHUNK // symmetric.size)
+
+    def gram(self, weights: Floats) -> Floats:
+        """Upper triangle of Bᵀ diag(weights) B."""
+        total = np.zeros((self.symmetric.size, self.symmetric.size), order="F")
+        root = np.sqrt(weights)
+        for start in range(0, len(weights), self.rows):
+            part = slice(start, start + self.rows)
+            block = self.symmetric.products(self.v[:, part] * root[part], self.w[:, part])
+            total = dsyrk(1.0, block.T, trans=1, beta=1.0, c=total, overwrite_c=True)
+        return total
+
+    def sum(self, weights: Floats) -> Floats:
+        """Bᵀ weights."""
+        total = (self.v * weights) @ self.w.T
+        return self.symmetric.vector(0.5 * (total + total.T))
+
+    def dot(self, vector: Floats) -> Floats:
+        """B vector."""
+        return np.asarray(np.einsum("ij,ij->j", self.v, self.symmetric.matrix(vector, len(self.v)) @ self.w))
+
+
+def moment(W: Floats, weights: Floats, ridge: float) -> Floats:
+    """M = Σ η_p w_p w_pᵀ + λI."""
+    M: Floats = (W * weights) @ W.T
+    M[np.diag_indices_from(M)] += ridge
+    return M
+
+
+def primal_value(W: Floats, weights: Floats, ridge: float) -> float:
+    """‖β‖₁,₂ (+ ‖I − Wβ‖²/2λ) of β_p = η_p M⁻¹w_p, for which I − Wβ = λM⁻¹."""
+    values, vectors = np.linalg.eigh(moment(W, weights, ridge))
+    if values[0] <= 1e-15 * values[-1]:
+        return float(np.inf)
+    inverse = (vectors / values) @ vectors.T
+    return float(weights @ np.linalg.norm(inverse @ W, axis=0) + 0.5 * ridge * np.square(inverse).sum())
+
+
+def dual_value(V: Floats, ridge: float) -> float:
+    return float(np.trace(V) - 0.5 * ridge * np.square(V).sum())
+
+
+def blas_threads(dimension: int) -> AbstractContextManager[None]:
+    """Small systems are solved faster by one thread."""
+    return one_blas_thread() if dimension <= SMALL else nullcontext()
+
+
+def follow_path(columns: Columns, ridge: float = 0.0, tol: float = 1e-9, max_iter: int = 200) -> Design:
+    """Solve the dual to a relative gap of ``tol``; the columns must span the space unless ``ridge`` is positive."""
+    D = columns.dimension
+    symmetric = Symmetric(D)
+    most = max(2 * symmetric.size, 256)
+    V, s = _start(columns, ridge)
+    everyone = columns.count <= max(2 * most, 1000)
+    index = np.arange(columns.count) if everyone else np.sort(np.argpartition(s, -most)[-most:])
+    W = columns.take(index)
+    z = 1.0 - s[index]
+    weights = 1.0 / z
+    weights *= (D - ridge * np.trace(V)) / (weights @ np.einsum("ij,ij->j", W, V @ W))
+    best = Design(V, index, weights, np.inf, np.inf, ())
+    history: tuple[float, ...] = ()
+    for _ in range(max_iter):
+        step = _newton(symmetric, V, W, weights, z, ridge)
+        if step is None:  # the system is no longer solvable in this precision: the last point is as good as it gets
+            break
+        dV, change = step
+        length = _length(V, dV, W, weights, change)
+        V_new = V + length * dV
+        s = columns.lengths(V_new)
+        blocking = np.empty(0, dtype=np.int64)
+        while s.max() >= 1.0:  # columns that do not take part are in the way: stop short of them and let them in
+            worst = _largest(np.flatnonzero(s >= 1.0), s, most)
+            length = RETREAT * float(_reach(V, dV, columns.take(worst)).min())
+            V_new = V + length * dV
+            s = columns.lengths(V_new)
+            blocking = np.union1d(blocking, worst)
+        V, weights = V_new, weights + length * change
+        if index.size < columns.count:
+            index, weights = _change_of_staff(index, weights, np.setdiff1d(blocking, index), s, most)
+            W = columns.take(index)
+        z = 1.0 - s[index]
+        objective = primal_value(W, weights, ridge)
+        history += (objective,)
+        gap = max(0.0, 1.0 - dual_value(V, ridge) / objective)
+        if gap < best.gap:
+            best = Design(V, index, weights, objective, gap, history)
+        if gap <= tol or z.min() <= 1e-15:
+            break
+    return best
+
+
+def _start(columns: Columns, ridge: float) -> tuple[Floats, Floats]:
+    """A feasible V, shaped as the inverse of the columns' second moment, halfway to the nearest constraint."""
+    C = columns.second_moment() / columns.count
+    values, vectors = np.linalg.eigh(C)
+    V = (vectors / np.maximum(values, 1e-3 * values[-1])) @ vectors.T
+    s = columns.lengths(V)
+    shrink = np.sqrt(0.5 / s.max())
+    if ridge:  # past 1/λ the dual falls again
+        shrink = min(shrink, 0.5 / (ridge * np.linalg.norm(V, 2)))
+    return V * shrink, s * shrink**2
+
+
+def _newton(
+    symmetric: Symmetric, V: Floats, W: Floats, weights: Floats, z: Floats, ridge: float
+) -> tuple[Floats, Floats] | None:
+    """One step towards ½(MV + VM) = I, η_p z_p = μ, for a μ that a trial step towards 0 suggests; None if singular.
+
+    In the eigenbasis of M the first equation is diagonal in V; the second is eliminated.
+    """
+    D = len(V)
+    values, Q = np.linalg.eigh(moment(W, weights, ridge))
+    rotated = Q.T @ W
+    B = Gradients(symmetric, Q.T @ V @ W, rotated)
+    H = B.gram(2 * weights / z)
+    H[np.diag_indices_from(H)] += 0.5 * (values[symmetric.i] + values[symmetric.j])
+    wanted = symmetric.vector(np.eye(D) - ridge * (Q.T @ V @ Q))
+    try:
+        factor = cho_factor(H, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+
+    def towards(mu: float) -> tuple[Floats, Floats]:
+        dv = cho_solve(factor, wanted - B.sum(mu / z), check_finite=False)
+        change = (mu - weights * z + 2 * weights * B.dot(dv)) / z
+        return Q @ symmetric.matrix(dv, D) @ Q.T, change
+
+    mu = float(weights @ z) / len(z)
+    dV, change = towards(0.0)
+    length = min(1.0, float(_reach(V, dV, W).min()), _to_zero(weights, change))
+    trial = (V + length * dV) @ W
+    reached = abs(float((weights + length * change) @ (1.0 - np.einsum("ij,ij->j", trial, trial)))) / len(z)
+    dV, change = towards(mu * max(min(1.0, reached / mu) ** 3, 1e-6))
+    return (dV, change) if np.isfinite(dV).all() and np.isfinite(change).all() else None
+
+
+def _reach(V: Floats, dV: Floats, W: Floats) -> Floats:
+    """For each column the t > 0 with ‖(V + t dV)w‖ = 1."""
+    now, more = V @ W, dV @ W
+    a = np.einsum("ij,ij->j", more, more)
+    b = np.einsum("ij,ij->j", now, more)
+    c = 1.0 - np.einsum("ij,ij->j", now, now)
+    root = np.sqrt(np.maximum(b * b + a * c, 0.0))
+    tiny = np.finfo(float).tiny
+    return np.asarray(np.where(b > 0, c / np.maximum(b + root, tiny), (root - b) / np.maximum(a, tiny)))
+
+
+def _to_zero(weights: Floats, change: Floats) -> float:
+    falling = change < 0
+    return float((-weights[falling] / change[falling]).min(initial=np.inf))
+
+
+def _length(V: Floats, dV: Floats, W: Floats, weights: Floats, change: Floats) -> float:
+    """How far to go: inside all constraints of these columns, and not too far from the central path."""
+    length = min(1.0, (1 - KEPT_SLACK) * float(_reach(V, dV, W).min()), 0.995 * _to_zero(weights, change))
+    for _ in range(30):
+        ahead = (V + length * dV) @ W
+        products = (weights + length * change) * (1.0 - np.einsum("ij,ij->j", ahead, ahead))
+        if products.min() >= CENTRED * products.mean():
+            break
+        length *= 0.8
+    return length
+
+
+def _largest(index: Ints, s: Floats, most: int) -> Ints:
+    return index if index.size <= most else index[np.argpartition(-s[index], most)[:most]]
+
+
+def _change_of_staff(index: Ints, weights: Floats, fresh: Ints, s: Floats, most: int) -> tuple[Ints, Floats]:
+    """Let in the ``fresh`` columns with about the weights that the central path would give them, and let go of those
+    that have next to none; one that was let go wrongly will be in the way again."""
+    mu = float(weights @ (1.0 - s[index])) / len(index)
+    keep = np.ones(len(index), dtype=bool) if index.size < most // 2 else weights > IDLE * weights.mean()
+    start = np.minimum(mu / (1.0 - s[fresh]), 0.1 * weights.mean())  # more would upset the others
+    joined = np.concatenate([index[keep], fresh])
+    order = np.argsort(joined)
+    return joined[order], np.concatenate([weights[keep], start])[order]

@@ -1,0 +1,221 @@
+"""All solutions of multitask basis pursuit at once (paper 5, Eq. 22 and Propositions 4 and 8).
+
+V is the same at every optimum, so the optimal weights are a polytope: {η ≥ 0 : Σ η_p w_p w_pᵀ = M − λI} over the
+columns with ‖V w_p‖ = 1. Its point of least norm is the paper's minimum-norm solution; the columns that are positive somewhere
+in it are the union of the supports of all solutions, which holds every orthonormal subset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from pellucid.solvers._checks import as_matrix, as_nonnegative, check_finite, check_iteration, warn_unconverged
+from pellucid.solvers._cholesky import Floats, Ints
+from pellucid.solvers.design import (
+    Columns,
+    Design,
+    Gradients,
+    Symmetric,
+    blas_threads,
+    dual_value,
+    follow_path,
+    moment,
+    primal_value,
+)
+
+# how far below 1 a computed ‖V w_p‖² may be for the column to count as being on the boundary
+TIGHT = 1e-8
+# a gap that is round-off
+EXACT = 1e-14
+# smallest eigenvalue of WWᵀ, as a share of the largest, at which W has full rank
+FULL_RANK = 1e-14
+# a singular value below this share of the largest is zero
+RANK = 1e-9
+
+
+@dataclass(frozen=True)
+class Pursuit:
+    """The optimal set of a multitask basis pursuit.
+
+    V : (D, D) the dual solution; β_p = η_p V w_p
+    candidates : columns that some optimal solution uses, ascending
+    weights : their η in the solution of least norm (zero where it does not use them)
+    gap : how much of the objective, at most, is above the optimum (relative)
+    objective : after each Newton step, and at the end
+    """
+
+    V: Floats
+    candidates: Ints
+    weights: Floats
+    gap: float
+    objective: Floats
+
+
+def basis_pursuit(
+    W: ArrayLike, scale: ArrayLike | None = None, *, ridge: float = 0.0, tol: float = 1e-9, max_iter: int = 200
+) -> Pursuit:
+    """Solve min ‖β‖₁,₂ : Wβ = I and describe every solution.
+
+    Parameters
+    ----------
+    W : (D, P) array whose columns span R^D, unless there is a ridge
+    scale : (P,) numbers by which the columns are multiplied, so that W need not be copied for it
+    ridge : λ of the penalised problem min ‖β‖₁,₂ + ‖I − Wβ‖²/(2λ), below the length of the longest column
+    tol : largest relative duality gap accepted
+    max_iter : Newton steps
+    """
+    matrix = as_matrix(W, "W")
+    check_finite(matrix, "W")
+    check_iteration(tol, max_iter)
+    ridge = as_nonnegative(ridge, "ridge")
+    columns = Columns(matrix, np.ones(matrix.shape[1]) if scale is None else np.asarray(scale, dtype=np.float64))
+    values = np.linalg.eigvalsh(columns.second_moment())
+    if values[-1] <= 0 or (ridge == 0 and values[0] <= FULL_RANK * values[-1]):
+        raise ValueError(
+            f"The columns of W do not span all {len(matrix)} dimensions, so Wβ = I has no solution; rotate W into the "
+            f"space that its columns span, or set a ridge."
+        )
+    if ridge and ridge**2 >= (columns.lengths(np.eye(len(matrix)))).max():
+        raise ValueError(f"With a ridge of {ridge:g}, no less than the longest column, the solution is zero.")
+    with blas_threads(len(matrix)):
+        design = _polish(columns, follow_path(columns, ridge, tol, max_iter), ridge)
+        face = _face(columns, design)
+        weights = least_norm(columns.take(face), moment(columns.take(design.index), design.weights, 0.0))
+    if design.gap > tol:
+        warn_unconverged("basis_pursuit", "relative duality gap", design.gap, tol, 1, 1, "raise max_iter or tol")
+    return Pursuit(design.V, face, weights, design.gap, np.array((*design.history, design.objective)))
+
+
+def _polish(columns: Columns, design: Design, ridge: float) -> Design:
+    """Newton's method on the optimality conditions of the columns with weight, to the last digits.
+
+    A proximal term keeps the weights where they are as far as the conditions leave them free, so a point inside of the
+    optimal polytope stays inside.
+    """
+    W = columns.take(design.index)
+    share = design.weights / design.weights.sum() * len(W)  # of one orthonormal column
+    product = design.V @ W
+    used = share > 1.0 - np.einsum("ij,ij->j", product, product)
+    if not used.any():
+        return design
+    index, W, weights, V = design.index[used], W[:, used], design.weights[used], design.V
+    symmetric = Symmetric(len(W))
+    best = design
+    for _ in range(8):
+        values, Q = np.linalg.eigh(moment(W, weights, ridge))
+        v, w = Q.T @ V @ W, Q.T @ W
+        B = Gradients(symmetric, v, w)
+        missing = 0.5 * (1.0 - np.einsum("ij,ij->j", v, v))
+        H = B.gram(np.ones(len(weights)))
+        proximal = 1e-8 * H.diagonal().max() / values[-1]
+        H /= proximal
+        H[np.diag_indices_from(H)] += 0.5 * (values[symmetric.i] + values[symmetric.j])
+        stationary = symmetric.vector(np.eye(len(W))) - B.sum(weights) - ridge * symmetric.vector(Q.T @ V @ Q)
+        try:
+            dv = cho_solve(cho_factor(H, overwrite_a=True), stationary + B.sum(missing) / proximal)
+        except (LinAlgError, ValueError):
+            break
+        weights = weights + (B.dot(dv) - missing) / proximal
+        V = V + Q @ symmetric.matrix(dv, len(W)) @ Q.T
+        if weights.min() <= 0:
+            break
+        found = _certified(columns, Design(V, index, weights, np.inf, np.inf, design.history), ridge)
+        if found.gap >= best.gap:
+            break
+        best = found
+        if best.gap <= EXACT:
+            break
+    return best
+
+
+def _certified(columns: Columns, design: Design, ridge: float) -> Design:
+    """The same point, V shrunk until it is feasible, with its gap."""
+    objective = primal_value(columns.take(design.index), design.weights, ridge)
+    V = design.V / max(1.0, float(np.sqrt(columns.lengths(design.V).max())))
+    gap = max(abs(1.0 - dual_value(V, ridge) / objective), np.finfo(float).eps)
+    return replace(design, V=V, objective=objective, gap=gap)
+
+
+def _face(columns: Columns, design: Design) -> Ints:
+    """The union of the supports of all optimal solutions.
+
+    A tight column q without weight belongs to it if and only if weight can be moved to it: Σ δ_p w_p w_pᵀ = 0 with
+    δ_q > 0, δ ≥ 0 on the columns without weight and any δ on those with weight. One linear programme finds all q.
+    """
+    from scipy.optimize import linprog
+
+    tight = np.flatnonzero(columns.lengths(design.V) >= 1.0 - max(TIGHT, 100 * design.gap))
+    certain = design.index[design.weights > RANK * design.weights.max()]
+    doubtful = np.setdiff1d(tight, certain)
+    if not doubtful.size:
+        return np.asarray(certain)
+    symmetric = Symmetric(columns.dimension)
+    W = columns.take(certain)
+    left, values, _ = np.linalg.svd(symmetric.products(W, W), full_matrices=True)
+    normal = left[:, np.count_nonzero(values > RANK * values[0]) :]  # directions that columns with weight cannot undo
+    if normal.shape[1]:
+        W = columns.take(doubtful)
+        apart = normal.T @ symmetric.products(W, W)
+        inside = np.linalg.norm(apart, axis=0) <= RANK * np.einsum("ij,ij->j", W, W)
+        if not inside.all():
+            inside[~inside] = _movable(apart[:, ~inside], linprog)
+        doubtful = doubtful[inside]
+    return np.union1d(certain, doubtful)
+
+
+def _movable(apart: Floats, linprog: Any) -> NDArray[np.bool_]:
+    """Which δ_q can be positive under apart·δ = 0, δ ≥ 0: maximise Σ t_q with t ≤ δ, t ≤ 1, where δ may be large."""
+    n = apart.shape[1]
+    scaled = apart / np.linalg.norm(apart, axis=0)
+    found = linprog(
+        np.concatenate([np.zeros(n), -np.ones(n)]),
+        A_ub=np.hstack([-np.eye(n), np.eye(n)]),
+        b_ub=np.zeros(n),
+        A_eq=np.hstack([scaled, np.zeros_like(scaled)]),
+        b_eq=np.zeros(len(scaled)),
+        bounds=[(0, None)] * n + [(0, 1)] * n,
+        method="highs",
+    )
+    return np.asarray(found.x[n:] > 0.5) if found.status == 0 else np.zeros(n, dtype=bool)
+
+
+def least_norm(W: Floats, M: Floats, max_iter: int = 100) -> Floats:
+    """The η ≥ 0 of least norm with Σ η_p w_p w_pᵀ = M (Eq. 22), which must have a solution.
+
+    η_p = max(0, w_pᵀ Y w_p) for the symmetric Y that maximises ⟨Y, M⟩ − ½‖η‖²: Newton's method on a piecewise
+    quadratic, which ends after finitely many steps.
+    """
+    symmetric = Symmetric(len(W))
+    target = symmetric.vector(M)
+    B = Gradients(symmetric, W, W)
+    y = np.zeros(symmetric.size)
+    eta = np.zeros(W.shape[1])
+    on = np.ones(W.shape[1], dtype=bool)
+    value = 0.0
+    for _ in range(max_iter):
+        H = Gradients(symmetric, W[:, on], W[:, on]).gram(np.ones(int(on.sum())))
+        H[np.diag_indices_from(H)] += 1e-13 * H.diagonal().max()
+        factor = cho_factor(H)
+        residual = target - B.sum(eta)
+        dy = cho_solve(factor, residual)
+        dy += cho_solve(factor, residual - Gradients(symmetric, W[:, on], W[:, on]).sum(B.dot(dy)[on]))  # refine
+        step = 1.0
+        while True:
+            ahead = np.maximum(B.dot(y + step * dy), 0.0)
+            better = float(target @ (y + step * dy)) - 0.5 * float(ahead @ ahead)
+            if better >= value - 1e-14 * abs(value) or step < 1e-6:
+                break
+            step *= 0.5
+        y, eta, value = y + step * dy, ahead, better
+        if np.abs(target - B.sum(eta)).max() <= 1e-13 * np.abs(target).max() or (
+            step == 1.0 and ((eta > 0) == on).all()
+        ):
+            break
+        on = eta > 0
+    eta[eta <= 1e-12 * eta.max()] = 0.0
+    return eta
