@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format bench reproduce docs clean
+.PHONY: demo test lint format bench reproduce docs web browser clean
 
 demo: $(VENV)/.core
 	$(BIN)/pellucid demo
@@ -28,6 +28,13 @@ bench: $(VENV)/.dev
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m reproductions
+
+# the page of the explorer; what it makes is committed, so only changing web/ needs Node
+web:
+	cd web && npm ci --no-audit --no-fund && npm run check && npm run build
+
+browser: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/browser
 
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build

@@ -1,0 +1,53 @@
+"""What one request may ask for, and whom the service answers."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+SHORTEST_TOKEN = 16
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Most that one request may ask for.
+
+    body : bytes in the body of a request
+    k : results of one search, or items in one list
+    batch : queries in one search, or pairs in one explanation
+    seconds : until the answer begins
+    """
+
+    body: int = 1 << 20
+    k: int = 1000
+    batch: int = 64
+    seconds: float = 30.0
+
+
+def is_local(host: str) -> bool:
+    """Whether nobody but this machine can reach that address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_any_address(host: str) -> bool:
+    """Whether binding to it means every address of the machine."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return host == ""
+
+
+def check_token(token: str | None, needed: bool) -> None:
+    if token is None and needed:
+        raise ValueError(
+            "Only 127.0.0.1 can be served without a token: choose one of at least "
+            f"{SHORTEST_TOKEN} characters, and give it as token (--token on the command line)."
+        )
+    if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
+        raise ValueError(f"A token must have at least {SHORTEST_TOKEN} printable ASCII characters.")

@@ -1,0 +1,168 @@
+"""What takes a while and is kept: layouts of the map and the share of every concept, made in the background."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pellucid._atomic import atomic_path
+from pellucid.concepts import ConceptSubspaces
+from pellucid.explorer import layout
+from pellucid.explorer.items import Items
+
+LOG = logging.getLogger("pellucid.explorer")
+FOLDER = "explorer"  # beside the collection's own files
+BLOCK = 8_192
+LAYOUTS = ("pca", "neighbours")
+
+
+class NotReady(Exception):
+    """Asked for something that is still being made."""
+
+
+class Preparation:
+    """Layouts and shares: ``progress`` says how far each is (1.0 when it can be had)."""
+
+    def __init__(self, items: Items, model: ConceptSubspaces | None) -> None:
+        self.items, self.model = items, model
+        self.progress = dict.fromkeys((*LAYOUTS, *(["shares"] if model is not None else [])), 0.0)
+        self.failed: dict[str, str] = {}
+        self._made: dict[str, NDArray[np.float32]] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pellucid-explorer", daemon=True)
+
+    def start(self) -> None:
+        if not self._thread.is_alive():
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Until everything is ready; False if that took longer."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def get(self, name: str) -> NDArray[np.float32]:
+        if name in self.failed:
+            raise ValueError(f"The {name} could not be computed: {self.failed[name]}")
+        if name not in self._made:
+            raise NotReady(f"The {name} is still being computed ({self.progress.get(name, 0):.0%} done).")
+        return self._made[name]
+
+    def has(self, name: str) -> bool:
+        return name in self._made
+
+    def _run(self) -> None:
+        items, collection = self.items, self.items.collection
+        axes: list[layout.Axes] = []
+
+        def shared_axes() -> layout.Axes:
+            if not axes:
+                axes.append(layout.Axes(collection, items.positions))
+            return axes[0]
+
+        def pca(progress: layout.Progress) -> NDArray[np.float32]:
+            return layout.pca(collection, items.positions, shared_axes(), progress)
+
+        def neighbours(progress: layout.Progress) -> NDArray[np.float32]:
+            return layout.neighbours(collection, items.positions, shared_axes(), self._made["pca"], progress)
+
+        self._make("pca", pca)
+        if self.model is not None:
+            self._make("shares", self._shares)
+        if "pca" in self._made:
+            self._make("neighbours", neighbours)
+
+    def _make(self, name: str, compute: Callable[[layout.Progress], NDArray[np.float32]]) -> None:
+        """Take it from the cache, or compute it and keep it there."""
+
+        def progress(share: float) -> None:
+            if self._stop.is_set():
+                raise _Stopped
+            self.progress[name] = min(share, 0.99)
+
+        try:
+            path = self.items.collection.folder / FOLDER / f"{name}-{self._key(name)}.npy"
+            made = _read(path, self._shape(name))
+            if made is None:
+                made = compute(progress)
+                _keep(path, made, name)
+            self._made[name] = made
+            self.progress[name] = 1.0
+        except _Stopped:
+            return
+        except Exception as error:
+            LOG.exception("The %s could not be computed.", name)
+            self.failed[name] = f"{type(error).__name__}."
+
+    def _shape(self, name: str) -> tuple[int, int]:
+        return (len(self.model.concept_names_), len(self.items)) if name == "shares" and self.model else (
+            len(self.items), 2)  # fmt: skip
+
+    def _key(self, name: str) -> str:
+        """Changes whenever the array would."""
+        segments = [key for key, _ in self.items.collection.segments]
+        parts = [repr(segments).encode(), self.items.positions.tobytes()]
+        if name == "shares" and self.model is not None:
+            parts += [np.ascontiguousarray(self.model.atoms_).tobytes(), self.model.groups_.tobytes()]
+            parts.append(repr(self.model.ridge).encode())
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+    def _shares(self, progress: layout.Progress) -> NDArray[np.float32]:
+        assert self.model is not None
+        positions = self.items.positions
+        out = np.empty((len(self.model.concept_names_), len(positions)), dtype=np.float32)
+        for start in range(0, len(positions), BLOCK):
+            rows = slice(start, start + BLOCK)
+            vectors = self.items.collection.vectors(positions[rows]).astype(np.float32)
+            out[:, rows] = shares(self.model, vectors).T
+            progress(min(1.0, rows.stop / len(positions)))
+        return out
+
+
+def shares(model: ConceptSubspaces, X: NDArray[Any]) -> NDArray[Any]:
+    """How much of each row is each concept (n, S): v_j·x / ‖x‖², its term when x is compared with itself.
+
+    The shares of a row add up to what its components explain. Unlike the components' own energies they do not count
+    what components take away from each other again.
+    """
+    terms = model.encode(X) * (X @ model.atoms_.T.astype(X.dtype))
+    lengths = np.einsum("ij,ij->i", X, X)[:, None]
+    out = np.empty((len(X), len(model.concept_names_)), dtype=X.dtype)
+    for j in range(out.shape[1]):
+        out[:, j] = terms[:, model.groups_ == j].sum(axis=1)
+    return np.asarray(out / np.where(lengths > 0, lengths, 1))
+
+
+class _Stopped(Exception):
+    pass
+
+
+def _read(path: Path, shape: tuple[int, int]) -> NDArray[np.float32] | None:
+    """What was kept, mapped; None if there is nothing, or nothing sound."""
+    try:
+        kept: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return kept if kept.shape == shape and kept.dtype == np.float32 else None
+
+
+def _keep(path: Path, made: NDArray[np.float32], name: str) -> None:
+    """Write it for the next time, and remove what it replaces; a folder that cannot be written costs only time."""
+    try:
+        path.parent.mkdir(exist_ok=True)
+        with atomic_path(path) as temporary:
+            np.save(temporary, made)
+        for old in path.parent.glob(f"{name}-*.npy"):
+            if old != path:
+                old.unlink(missing_ok=True)
+    except OSError as error:
+        LOG.warning("The %s is not kept for the next time: %s", name, error)

@@ -1,0 +1,169 @@
+"""What goes in and comes out, in the words of the Python API."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Id = Annotated[str, Field(max_length=2_000)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Names = Name | list[Name]
+Vector = Annotated[list[Number], Field(min_length=1, max_length=65_536)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ColumnInfo(BaseModel):
+    name: str
+    kind: str = Field(description='"label", "labels", "text" or "other"')
+    values: list[str] = Field(description="The labels, the most frequent first.")
+    counts: list[int]
+
+
+class CollectionInfo(BaseModel):
+    name: str
+    folder: str
+    count: int
+    dimension: int
+    engine: str
+    columns: list[ColumnInfo]
+    text_column: str | None
+    has_thumbnails: bool
+    model: str | None = Field(description="The file of the model, if it came from one.")
+    concepts: list[str] = Field(description="The names, in the order of all arrays by concept; empty without a model.")
+    gated: bool = Field(description="Whether the model knows the gated score.")
+    version: str
+
+
+class Status(BaseModel):
+    progress: dict[str, float] = Field(description="From 0 to 1, for each layout and for the shares.")
+    failed: dict[str, str]
+
+
+class Item(BaseModel):
+    """An item with its columns; ``row`` is its place in the arrays of the map."""
+
+    model_config = ConfigDict(extra="allow")
+    id: str
+    row: int
+
+
+class Found(BaseModel):
+    items: list[Item]
+
+
+class Part(BaseModel):
+    concept: str
+    share: float = Field(description="What it contributes to the item's squared length; the shares add up.")
+    energy: float = Field(description="Share of the squared lengths of all components.")
+    cosine: float = Field(description="Between the component and the item.")
+
+
+class Parts(BaseModel):
+    id: str
+    parts: list[Part] = Field(description="The largest first.")
+    explained: float = Field(description="The sum of the shares: how much of the item the concepts account for.")
+
+
+class SearchRequest(Strict):
+    x: Id | Vector | Annotated[list[Vector], Field(min_length=1)] = Field(
+        description="The id of an item, a vector, or a batch of vectors."
+    )
+    concept: Names | None = Field(None, description="Seen through this concept, or several together.")
+    without: Names | None = Field(None, description="Take these concepts out of the query first.")
+    k: int = Field(20, ge=1)
+    diverse: bool = Field(False, description="Choose results that differ from each other.")
+    score: Literal["cosine", "gated"] = Field("cosine", description='"gated" needs a model with gates, and a concept.')
+
+
+class Hit(BaseModel):
+    rank: int
+    score: float
+    id: str
+    item: Item
+    shares: list[float] | None = Field(description="How much of it each concept is, where that is computed already.")
+
+
+class Hits(BaseModel):
+    hits: list[Hit] | list[list[Hit]] = Field(description="A list of hits, or one list for each vector of a batch.")
+
+
+class ExplainRequest(Strict):
+    x: Id | Vector
+    y: Id | Annotated[list[Id], Field(min_length=1)] = Field(description="One item, or several to compare x with.")
+    words: bool = Field(False, description="Name what each term is about.")
+
+
+class ExplanationOut(BaseModel):
+    """cosine = Σ terms + residual"""
+
+    names: list[str]
+    terms: list[float]
+    residual: float
+    cosine: float
+    residual_share: float
+    words: list[list[str]]
+
+
+class Explanations(BaseModel):
+    explanations: list[ExplanationOut]
+
+
+class Caption(BaseModel):
+    word: str
+    left: float = Field(description="Length of what is left of the word's unit vector outside the cone.")
+
+
+class Concept(BaseModel):
+    name: str
+    n_atoms: int
+    captions: list[Caption]
+    strongest: int | None = Field(description="Items of which it is the largest part.")
+    mean_share: float | None
+    labelled: int | None = Field(description="Items with a label of that name.")
+    stability: float | None = Field(description="How much of its cone comes out again when rows are resampled.")
+    top: list[Hit] = Field(description="Items with the largest share; the score is the share.")
+
+
+class Concepts(BaseModel):
+    concepts: list[Concept]
+    vocabulary: str = Field(description='Where the caption words come from: "given", "texts" or "none".')
+
+
+class Cooccurrence(BaseModel):
+    concepts: list[str]
+    counts: list[int] = Field(description="Items whose code uses the concept.")
+    matrix: list[list[float]] = Field(description="Of the items that use the concept of the row, the share that also "
+                                                  "uses the one of the column.")  # fmt: skip
+    items: int = Field(description="Items looked at.")
+
+
+class RenameRequest(Strict):
+    concept: Name
+    name: Name
+
+
+class Renamed(BaseModel):
+    concepts: list[str]
+    saved: bool = Field(description="Whether the name is in the model's file, or only in this explorer.")
+
+
+class SelectionRequest(Strict):
+    layout: Literal["pca", "neighbours"] = "pca"
+    polygon: list[tuple[Number, Number]] = Field(min_length=3, max_length=500)
+    k: int = Field(50, ge=0, description="So many items are listed.")
+
+
+class Selection(BaseModel):
+    count: int
+    items: list[Item]
+    shares: list[float] | None = Field(description="Mean share of each concept among the chosen items.")
+    labels: dict[str, list[tuple[str, int]]] = Field(description="Per column of labels, how many chosen items have it.")
+
+
+class Problem(BaseModel):
+    detail: Any

@@ -1,0 +1,119 @@
+"""Serve the explorer from Python: in the background, until it is stopped."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import webbrowser
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from pellucid._extras import require
+from pellucid.explorer.limits import check_token, is_any_address, is_local
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+
+class Server:
+    """A running explorer: ``url`` is its address, :meth:`stop` ends it."""
+
+    def __init__(self, app: FastAPI, host: str, port: int, token: str | None) -> None:
+        uvicorn = require("uvicorn", "explore")
+        self._socket = bind(host, port)
+        self.host, self.port = host, self._socket.getsockname()[1]
+        shown = f"[{host}]" if ":" in host else host
+        self.address = f"http://{shown}:{self.port}/"
+        self.url = self.address if token is None else f"{self.address}?token={quote(token, safe='')}"
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False, timeout_keep_alive=30,
+            limit_concurrency=256, h11_max_incomplete_event_size=65_536, timeout_graceful_shutdown=2,
+            proxy_headers=False, ws="none",
+        )  # fmt: skip
+        self._server: Any = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._serve, name="pellucid-explore", daemon=True)
+
+    def _serve(self) -> None:
+        self._server.run(sockets=[self._socket])
+
+    def start(self) -> Server:
+        """Serve in the background; returns when requests are answered."""
+        self._thread.start()
+        while not self._server.started:
+            if not self._thread.is_alive():
+                raise RuntimeError("The explorer could not be started; what it logged says why.")
+            time.sleep(0.01)
+        return self
+
+    def run(self) -> None:
+        """Serve until Ctrl-C."""
+        self._serve()
+
+    def stop(self) -> None:
+        """End it; the port is free when this returns."""
+        self._server.should_exit = True
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+        self._socket.close()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"Server({self.address!r}, {'running' if self._thread.is_alive() else 'stopped'})"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f'Pellucid explorer: <a href="{escape(self.url)}" target="_blank">{escape(self.address)}</a>'
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket, bound now so that a taken port is said to whoever asked for it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise OSError(f"{host}:{port} cannot be used ({error.strerror}); choose another port.") from error
+    return listener
+
+
+def serve(
+    collection: Any, model: Any = None, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None, **more: Any
+) -> Server:
+    """An explorer on that address, not started yet; ``more`` goes to :func:`pellucid.explorer.create_app`."""
+    from pellucid.explorer import LOCAL_HOSTS, create_app
+
+    check_token(token, needed=not is_local(host))
+    hosts = None if is_any_address(host) else (*LOCAL_HOSTS, host) if is_local(host) else (host,)
+    return Server(create_app(collection=collection, model=model, token=token, hosts=hosts, **more), host, port, token)
+
+
+def explore(collection: Any, model: Any = None, *, open_browser: bool = True, **settings: Any) -> Server:
+    """Open the explorer on a collection, and a model if there is one, in the background.
+
+    Parameters
+    ----------
+    collection : ``Collection``, or the folder of one
+    model : fitted ``ConceptSubspaces``, or its file; a concept renamed on the page is saved in the file
+    open_browser : bool, whether to show the page
+    settings : ``host`` (127.0.0.1), ``port`` (a free one), ``token`` (needed for any other host), and the ``words`` and
+        ``word_vectors`` that captions are made of
+
+    Returns
+    -------
+    Server
+        Its ``url``, and ``stop()``; it also ends with the ``with`` block it is used in, or with Python.
+    """
+    server = serve(collection, model, **settings).start()
+    if open_browser:
+        webbrowser.open(server.url)
+    return server

@@ -1,0 +1,329 @@
+"""What the service knows: the collection, the model, and the answers to everything the page asks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pellucid import __version__, persistence
+from pellucid.concepts import ConceptSubspaces
+from pellucid.explorer.items import Items
+from pellucid.explorer.layout import sample
+from pellucid.explorer.preparation import Preparation, shares
+from pellucid.explorer.words import words_of_texts
+from pellucid.search import Collection, ConceptSearch
+
+LOOKED_AT = 20_000  # items that co-occurrence is counted on
+SHOWN = 12  # top items of a concept
+CAPTION_WORDS = 6
+
+
+class Conflict(Exception):
+    """A change that somebody else's change forbids."""
+
+
+class State:
+    """The collection and the model behind the service.
+
+    words, word_vectors : a vocabulary for captions; without one, the words of the items' own texts serve
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        model: ConceptSubspaces | None,
+        model_path: Path | None,
+        words: Sequence[str] | None,
+        word_vectors: ArrayLike | None,
+    ) -> None:
+        if (words is None) != (word_vectors is None):
+            raise ValueError("words and word_vectors go together: give both, or neither.")
+        self.collection, self.model, self.model_path = collection, model, model_path
+        self.items = Items(collection)
+        self.searcher = None if model is None else ConceptSearch(collection, model)
+        self.preparation = Preparation(self.items, model)
+        self._given = None if words is None else ([str(w) for w in words], np.asarray(word_vectors, dtype=np.float32))
+        if self._given is not None and self._given[1].shape != (len(self._given[0]), collection.dimension):
+            raise ValueError(
+                f"word_vectors must have {len(self._given[0])} rows of {collection.dimension} numbers, "
+                f"but are {self._given[1].shape}."
+            )
+        self._digest = None if model_path is None else _digest(model_path)
+        self._vocabulary: tuple[str, list[str], NDArray[Any] | None] | None = None
+        self._kept: dict[str, Any] = {}
+        self._lock = threading.RLock()
+        # more searches at a time than cores only get in each other's way
+        self._turns = threading.BoundedSemaphore(os.cpu_count() or 1)
+
+    # the collection
+
+    def info(self) -> dict[str, Any]:
+        return {
+            "name": self.collection.folder.resolve().name,
+            "folder": str(self.collection.folder),
+            "count": len(self.items),
+            "dimension": self.collection.dimension,
+            "engine": self.collection.engine_name,
+            "columns": [vars(column) for column in self.items.columns],
+            "text_column": self.items.text_column,
+            "has_thumbnails": self.items.has_thumbnails,
+            "model": None if self.model_path is None else str(self.model_path),
+            "concepts": self.concept_names,
+            "gated": hasattr(self.model, "gate_coef_"),
+            "version": __version__,
+        }
+
+    @property
+    def concept_names(self) -> list[str]:
+        return [] if self.model is None else [str(name) for name in self.model.concept_names_]
+
+    # items
+
+    def parts(self, item: str) -> dict[str, Any]:
+        model = self._need_model()
+        x = self.collection.vectors([self.collection.position(item)]).astype(np.float64)
+        columns = (shares(model, x)[0], model.activity(x, "energy")[0], model.activity(x, "cosine")[0])
+        rows = [
+            {"concept": name, "share": float(s), "energy": float(e), "cosine": float(c)}
+            for name, s, e, c in zip(self.concept_names, *columns)
+        ]
+        explained = float(columns[0].sum())
+        return {"id": item, "parts": sorted(rows, key=lambda p: -p["share"]), "explained": explained}
+
+    def search(
+        self,
+        x: Any,
+        concept: str | list[str] | None,
+        without: str | list[str] | None,
+        k: int,
+        diverse: bool,
+        score: str,
+    ) -> list[dict[str, Any]] | list[list[dict[str, Any]]]:
+        batch = not isinstance(x, str) and isinstance(x[0], list)
+        if not isinstance(x, str):
+            x = self._vector(x)
+        elif x not in self.collection:
+            raise KeyError(f"There is no item {x!r}.")
+        with self._turns:
+            if self.searcher is None:
+                if concept is not None or without is not None or diverse or score != "cosine":
+                    self._need_model()
+                results = self._plain(x, k)
+            else:
+                found: Any = self.searcher.search(x, concept, k, diverse, without=without, score=score)
+                lists = found if batch else [found]
+                results = [[(hit.position, hit.score) for hit in hits] for hits in lists]
+        shown = [self._hits(hits) for hits in results]
+        return shown if batch else shown[0]
+
+    def explain(self, x: Any, y: list[str], words: bool) -> list[dict[str, Any]]:
+        self._need_model()
+        assert self.searcher is not None
+        vocabulary = {}
+        if words:
+            _, names, vectors = self.vocabulary()
+            vocabulary = {"words": names, "word_vectors": vectors} if vectors is not None else {}
+        for item in (x, *y) if isinstance(x, str) else y:
+            self.collection.position(item)
+        query = x if isinstance(x, str) else self._vector(x)
+        found = [self.searcher.explain(query, item, **vocabulary) for item in y]
+        return [
+            {
+                "names": e.names,
+                "terms": [float(t) for t in e.terms],
+                "residual": e.residual,
+                "cosine": e.cosine,
+                "residual_share": e.residual_share,
+                "words": e.words,
+            }
+            for e in found
+        ]
+
+    def _plain(self, x: Any, k: int) -> list[list[tuple[int, float]]]:
+        """Without a model: the nearest items as they are."""
+        own = self.collection.position(x) if isinstance(x, str) else None
+        query = self.collection.vectors([own]) if own is not None else np.atleast_2d(x)
+        positions, scores = self.collection.search(query, k + (own is not None))
+        return [[(int(p), float(s)) for p, s in zip(*pair) if p != own][:k] for pair in zip(positions, scores)]
+
+    def _vector(self, x: list[Any]) -> NDArray[np.float64]:
+        """A vector or a batch of them, checked: the sizes and lengths that cannot be searched for are said."""
+        try:
+            query = np.array(x, dtype=np.float64)
+        except ValueError:
+            query = np.empty(0)
+        if query.shape[-1] != self.collection.dimension:
+            raise ValueError(f"A query has {self.collection.dimension} numbers.")
+        if not np.isfinite(query.astype(np.float32)).all():
+            raise ValueError("A query has numbers that are too large.")
+        return query
+
+    def _hits(self, found: Sequence[tuple[int, float]]) -> list[dict[str, Any]]:
+        rows = self.items.rows_at(np.array([position for position, _ in found], dtype=np.int64))
+        known = self.preparation.get("shares")[:, rows] if self.preparation.has("shares") else None
+        hits = []
+        for i, (row, (_, score)) in enumerate(zip(rows, found)):
+            item = self.items.show(int(row))
+            made_of = None if known is None else [round(float(share), 4) for share in known[:, i]]
+            hits.append({"rank": i + 1, "score": score, "id": item["id"], "item": item, "shares": made_of})
+        return hits
+
+    # the map
+
+    def select(self, layout: str, polygon: list[tuple[float, float]], k: int) -> dict[str, Any]:
+        """The items whose places on the map lie within a polygon."""
+        rows = np.flatnonzero(inside(self.preparation.get(layout), np.array(polygon)))
+        mean = None
+        if self.preparation.has("shares") and len(rows):
+            mean = [float(m) for m in self.preparation.get("shares")[:, rows].mean(axis=1)]
+        labels: dict[str, list[tuple[str, int]]] = {}
+        for column in self.items.columns:
+            if column.kind == "label":
+                counts = np.bincount(self.items.labels(column.name, None)[rows], minlength=len(column.values))
+            elif column.kind == "labels":
+                counts = np.array([self.items.labels(column.name, v)[rows].sum() for v in column.values[:50]])
+            else:
+                continue
+            order = np.argsort(-counts[: len(column.values)], kind="stable")
+            labels[column.name] = [(column.values[j], int(counts[j])) for j in order if counts[j]][:20]
+        shown = [self.items.show(int(row)) for row in rows[:k]]
+        return {"count": len(rows), "items": shown, "shares": mean, "labels": labels}
+
+    def strongest(self) -> NDArray[np.uint16]:
+        """Per row the concept of its largest part."""
+        codes: NDArray[np.uint16] = self._once(
+            "strongest", lambda: self.preparation.get("shares").argmax(axis=0).astype(np.uint16)
+        )
+        return codes
+
+    # concepts
+
+    def vocabulary(self) -> tuple[str, list[str], NDArray[Any] | None]:
+        """Where the words come from, the words, and their vectors."""
+        with self._lock:
+            if self._vocabulary is None:
+                if self._given is not None:
+                    self._vocabulary = ("given", *self._given)
+                else:
+                    words, vectors = words_of_texts(self.items)
+                    self._vocabulary = ("none", [], None) if vectors is None else ("texts", words, vectors)
+            return self._vocabulary
+
+    def concepts(self) -> dict[str, Any]:
+        model = self._need_model()
+        source = self.vocabulary()[0]
+        captions = self._once("captions", self._captions)
+        ready = self.preparation.has("shares")
+        strongest = np.bincount(self.strongest(), minlength=len(captions)) if ready else None
+        mean = self._once("mean", lambda: self.preparation.get("shares").mean(axis=1)) if ready else None
+        top = self._once("top", self._top) if ready else None
+        labelled = dict(pair for c in self.items.columns if c.kind == "labels" for pair in zip(c.values, c.counts))
+        return {
+            "vocabulary": source,
+            "concepts": [
+                {
+                    "name": name,
+                    "n_atoms": int(np.count_nonzero(model.groups_ == j)),
+                    "captions": captions[j],
+                    "strongest": None if strongest is None else int(strongest[j]),
+                    "mean_share": None if mean is None else float(mean[j]),
+                    "labelled": labelled.get(name),
+                    "stability": None,
+                    "top": [] if top is None else self._hits(top[j]),
+                }
+                for j, name in enumerate(self.concept_names)
+            ],
+        }
+
+    def cooccurrence(self) -> dict[str, Any]:
+        """How often concepts are used together in greedy codes: the paper's Figure 5, atoms of a concept as one."""
+        return {"concepts": self.concept_names, **self._once("cooccurrence", self._count_together)}
+
+    def rename(self, concept: str, name: str) -> bool:
+        """Give a concept another name; True if the model's file has it now."""
+        model = self._need_model()
+        wanted = " ".join(name.split())
+        if not wanted or not wanted.isprintable():
+            raise ValueError("A name must have at least one character, and only ones that can be seen.")
+        with self._lock:
+            j = model._index(concept)
+            names = self.concept_names
+            if wanted in names and names[j] != wanted:
+                raise Conflict(f"There is already a concept {wanted!r}.")
+            if self.model_path is not None and _digest(self.model_path) != self._digest:
+                raise Conflict(f"{self.model_path.name} was changed by someone else; start the explorer again.")
+            before = model.concept_names_
+            model.concept_names_ = np.array([*names[:j], wanted, *names[j + 1 :]], dtype=object)
+            if self.model_path is None:
+                return False
+            try:
+                persistence.save(model, self.model_path)
+            except BaseException:
+                model.concept_names_ = before
+                raise
+            self._digest = _digest(self.model_path)
+            return True
+
+    def _need_model(self) -> ConceptSubspaces:
+        if self.model is None:
+            raise ValueError("There is no model: start the explorer with one to see concepts.")
+        return self.model
+
+    def _captions(self) -> list[list[dict[str, Any]]]:
+        _, words, vectors = self.vocabulary()
+        model = self._need_model()
+        if vectors is None:
+            return [[] for _ in model.concept_names_]
+        found = model.captions(words, vectors, top=CAPTION_WORDS)
+        return [[{"word": w, "left": left} for w, left in found[name]] for name in model.concept_names_]
+
+    def _top(self) -> list[list[tuple[int, float]]]:
+        known = self.preparation.get("shares")
+        count = min(SHOWN, known.shape[1])
+        out = []
+        for share in known:
+            best = np.argpartition(-share, count - 1)[:count]
+            best = best[np.lexsort((best, -share[best]))]
+            out.append([(int(self.items.positions[row]), float(share[row])) for row in best])
+        return out
+
+    def _count_together(self) -> dict[str, Any]:
+        model = self._need_model()
+        rows = sample(len(self.items), LOOKED_AT)
+        vectors = self.collection.vectors(self.items.positions[rows]).astype(np.float32)
+        used = model.encode(vectors, method="omp") > 0
+        on = np.zeros((len(rows), len(model.concept_names_)))
+        for j in range(on.shape[1]):
+            on[:, j] = used[:, model.groups_ == j].any(axis=1)
+        counts = on.T @ on
+        matrix = counts / np.maximum(counts.diagonal()[:, None], 1)
+        return {"counts": counts.diagonal().astype(int).tolist(), "matrix": matrix.tolist(), "items": len(rows)}
+
+    def _once(self, name: str, compute: Any) -> Any:
+        """Compute it the first time."""
+        with self._lock:
+            if name not in self._kept:
+                self._kept[name] = compute()
+            return self._kept[name]
+
+
+def inside(places: NDArray[np.float32], polygon: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which places (n, 2) lie within a polygon (m, 2), by the even-odd rule."""
+    x, y = places[:, 0].astype(np.float64), places[:, 1].astype(np.float64)
+    within = np.zeros(len(places), dtype=bool)
+    for (x1, y1), (x2, y2) in zip(polygon, np.roll(polygon, -1, axis=0)):
+        crosses = (y1 > y) != (y2 > y)
+        if y1 != y2:
+            within ^= crosses & (x < (x2 - x1) * ((y - y1) / (y2 - y1)) + x1)
+    return within
+
+
+def _digest(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()

@@ -1,0 +1,69 @@
+// What all views share: the collection, what is ready, dark or light, and a line of news.
+
+import { api, Problem, type Info, type Item, type Status } from "./api";
+import { css, hue } from "./colours";
+
+const wanted = () => localStorage.getItem("pellucid-theme");
+const system = matchMedia("(prefers-color-scheme: dark)");
+
+export const shared = $state({
+  info: null as Info | null,
+  problem: "",
+  status: { progress: {}, failed: {} } as Status,
+  dark: wanted() ? wanted() === "dark" : system.matches,
+  news: "",
+});
+
+function paintTheme() {
+  document.documentElement.dataset.theme = shared.dark ? "dark" : "light";
+}
+paintTheme();
+system.addEventListener("change", () => {
+  if (!wanted()) setDark(system.matches, false);
+});
+
+export function setDark(dark: boolean, remember = true) {
+  shared.dark = dark;
+  if (remember) localStorage.setItem("pellucid-theme", dark ? "dark" : "light");
+  paintTheme();
+}
+
+let clearing = 0;
+export function tell(news: string) {
+  shared.news = news;
+  clearTimeout(clearing);
+  clearing = setTimeout(() => (shared.news = ""), 3500);
+}
+
+export async function start() {
+  try {
+    shared.info = await api.collection();
+    await poll();
+  } catch (error) {
+    shared.problem = (error as Problem).message;
+  }
+}
+
+export const ready = (name: string) => (shared.status.progress[name] ?? 0) >= 1;
+
+async function poll() {
+  shared.status = await api.status();
+  const { progress, failed } = shared.status;
+  const waiting = Object.keys(progress).some((name) => progress[name] < 1 && !(name in failed));
+  if (waiting) setTimeout(() => poll().catch((error) => (shared.problem = error.message)), 500);
+}
+
+export function conceptColour(name: string): string {
+  const names = shared.info?.concepts ?? [];
+  return css(hue(Math.max(0, names.indexOf(name)), names.length, shared.dark));
+}
+
+export function caption(item: Item): string {
+  const column = shared.info?.text_column;
+  const text = column ? item[column] : null;
+  return typeof text === "string" && text ? text : item.id;
+}
+
+export const percent = (share: number, digits = 0) => `${(100 * share).toFixed(digits)} %`;
+export const signed = (value: number, digits = 2) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
+export const many = (n: number) => n.toLocaleString("en-GB").replaceAll(",", "\u202f");
