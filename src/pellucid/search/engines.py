@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 # name -> where its class lives; imported when it is asked for
 ENGINES = {
     "exact": "pellucid.search.exact:ExactEngine",
+    "faiss": "pellucid.search.faiss_engine:FaissEngine",
 }
 
 
@@ -47,7 +48,7 @@ class Engine(ABC):
         """Positions and cosines (q, min(k, alive rows)) of the nearest rows, best first; from any number of threads."""
 
 
-def make_engine(name: str, **options: Any) -> Engine:
+def make_engine(name: str, /, **options: Any) -> Engine:
     """The engine of that name with these options."""
     if name not in ENGINES:
         raise ValueError(f"There is no engine {name!r}: {_hint(name, ENGINES)}")
