@@ -7,11 +7,14 @@ __version__ = "0.1.0.dev0"
 # public name -> module that defines it (None: the name is the module itself); nothing is imported before it is used
 _PUBLIC: dict[str, str | None] = {
     "ConceptSubspaces": "concepts",
+    "IsometryPursuit": "selection",
     "datasets": None,
+    "explore": "explorer",
     "load": "persistence",
     "metrics": None,
     "save": "persistence",
     "search": None,
+    "selection": None,
     "set_threads": "solvers",
     "plots": None,
     "preprocessing": None,

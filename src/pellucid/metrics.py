@@ -116,3 +116,20 @@ def concept_retrieval(
     if not joined[0].size:
         raise ValueError("No query has any concept, so there is nothing to retrieve.")
     return Retrieval(float(joined[0].mean()), float(joined[1].mean()), np.array(means).T, len(joined[0]))
+
+
+def isometry_loss(X: ArrayLike, power: float = 1.0) -> Any:
+    """Paper 5's loss of columns X (…, D, k), k ≤ D: Σ g(σ), g(t) = (exp(t^c) + exp(t^−c)) / 2e, over the k singular
+    values (Eq. 6 and 8). It is k for orthonormal columns and more for all others; infinite where it overflows.
+
+    >>> float(isometry_loss([[0.0, 1.0], [1.0, 0.0]]))
+    2.0
+    """
+    columns = np.asarray(X, dtype=np.float64)
+    if columns.ndim < 2 or columns.shape[-1] > columns.shape[-2]:
+        raise ValueError(
+            f"isometry_loss takes at most as many columns as there are rows, but the shape is {columns.shape}."
+        )
+    with np.errstate(divide="ignore", over="ignore"):
+        raised = np.power(np.linalg.svd(columns, compute_uv=False), power)
+        return ((np.exp(raised - 1.0) + np.exp(1.0 / raised - 1.0)) / 2.0).sum(axis=-1)

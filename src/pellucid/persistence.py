@@ -31,6 +31,7 @@ PREPROCESSING = "preprocessing_"
 MODELS = {
     "CenteredNormalizer": "pellucid.preprocessing",
     "ConceptSubspaces": "pellucid.concepts",
+    "IsometryPursuit": "pellucid.selection",
 }
 
 NUMPY_KINDS = {"f": "f", "i": "iu", "b": "b"}

@@ -1,8 +1,8 @@
 """All solutions of multitask basis pursuit at once (paper 5, Eq. 22 and Propositions 4 and 8).
 
 V is the same at every optimum, so the optimal weights are a polytope: {η ≥ 0 : Σ η_p w_p w_pᵀ = M − λI} over the
-columns with ‖V w_p‖ = 1. Its point of least norm is the paper's minimum-norm solution; the columns that are positive somewhere
-in it are the union of the supports of all solutions, which holds every orthonormal subset.
+columns with ‖V w_p‖ = 1. Its point of least norm is the paper's minimum-norm solution; the columns that are positive
+somewhere in it are the union of the supports of all solutions, which holds every orthonormal subset.
 """
 
 from __future__ import annotations

@@ -1,0 +1,239 @@
+"""Isometry pursuit (paper 5): the columns of a wide matrix that are as orthonormal as possible."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pellucid._base import NAMES_IN, Fitted, SavedMixin
+from pellucid.selection.losses import BASIS_PURSUIT, ISOMETRY, column_lengths, log_symmetric_length
+from pellucid.selection.search import Choice, Objective, best_choice, exhaustive, greedy, swap
+from pellucid.solvers._checks import as_matrix, check_finite
+from pellucid.solvers._cholesky import Floats, Ints
+from pellucid.solvers.design import Columns
+from pellucid.solvers.design_face import basis_pursuit
+
+# eigenvalues of the second moment below this share of the largest are zero
+RANK = 1e-12
+# weights that would overflow when brought to the paper's scale are cut at exp(600)
+LARGEST_LOG = 600.0
+# more subsets than anyone will wait for
+UNLIMITED = 2**62
+
+
+class IsometryPursuit(SelectorMixin, SavedMixin, BaseEstimator):
+    """Choose as many columns of X (D, P) as it has rank, so that they are as orthonormal as possible.
+
+    Stage one normalises every column so that length 1 becomes the longest, and solves min ‖β‖₁,₂ : Wβ = I with a
+    certificate. Every orthonormal choice that exists is among the columns that its solutions use. Stage two finds the
+    best of those. Where X has rank below D, the space that its columns span takes the place of R^D.
+
+    Parameters
+    ----------
+    power : c of the normalisation and of the loss; larger punishes lengths other than 1 more
+    penalty : 0 solves Wβ = I exactly; a number below 1 solves the multitask lasso instead, ‖I − Wβ‖²/2 + λ‖β‖₁,₂ with
+        λ this share of the smallest for which β = 0 (for noisy columns: fewer are used)
+    tol : relative duality gap of stage one
+    second_stage : "auto" searches the candidates by branch and bound, and where that takes too long by swaps;
+        "exhaustive" tries every subset of them; "swap" only exchanges columns; "global" searches all columns, starting
+        from what stage one and greedy search find, so it is never worse than either
+    second_stage_loss : "isometry" (Eq. 6), or "basis_pursuit", the ‖β‖₁,₂ of the chosen columns (section 6.4)
+    max_subsets : how many losses stage two may compute before it gives up the proof
+    random_state : for the random starts of stage two where nothing is proven
+
+    Attributes
+    ----------
+    selected_ : (rank_,) chosen columns, ascending
+    loss_ : their loss
+    optimal_ : whether it is proven that no other choice, among the candidates (or all columns), has a smaller loss
+    candidates_ : columns that some optimal solution of stage one uses, ascending
+    min_norm_support_ : columns that the solution of least Frobenius norm uses (Eq. 22)
+    coef_ : (P, D) sparse array, that solution
+    weights_ : (P,) lengths of its rows
+    objective_ : ‖β‖₁,₂ (plus the lasso's term) after each Newton step, and at the end
+    duality_gap_ : how much of it, at most, is above the optimum (relative)
+    rank_ : rank of the normalised columns
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "power": [Interval(Real, 0, None, closed="neither")],
+        "penalty": [Interval(Real, 0, 1, closed="left")],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+        "second_stage": [StrOptions({"auto", "exhaustive", "swap", "global"})],
+        "second_stage_loss": [StrOptions({"isometry", "basis_pursuit"})],
+        "max_subsets": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+    _fitted_arrays: ClassVar[dict[str, Fitted]] = {
+        "selected_": Fitted("i", ("rank_",)),
+        "candidates_": Fitted("i", ("candidates",)),
+        "min_norm_support_": Fitted("i", ("support",)),
+        "support_coef_": Fitted("f", ("support", "dimension")),
+        "objective_": Fitted("f", ("steps",)),
+        **NAMES_IN,
+    }
+    _fitted_values: ClassVar[dict[str, type]] = {
+        "n_features_in_": int,
+        "rank_": int,
+        "loss_": float,
+        "optimal_": bool,
+        "duality_gap_": float,
+    }
+
+    def __init__(
+        self,
+        power: float = 1.0,
+        *,
+        penalty: float = 0.0,
+        tol: float = 1e-9,
+        second_stage: str = "auto",
+        second_stage_loss: str = "isometry",
+        max_subsets: int = 10_000_000,
+        random_state: Any = None,
+    ) -> None:
+        self.power = power
+        self.penalty = penalty
+        self.tol = tol
+        self.second_stage = second_stage
+        self.second_stage_loss = second_stage_loss
+        self.max_subsets = max_subsets
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: object = None) -> IsometryPursuit:
+        """Choose among the columns of X (D, P)."""
+        self._validate_params()
+        half = getattr(X, "dtype", None) == np.float16
+        data = validate_data(self, X, dtype=np.float32 if half else [np.float64, np.float32])
+        space = Normalised(data, float(self.power))
+        found = basis_pursuit(space.columns, space.scale, ridge=float(self.penalty), tol=float(self.tol))
+        used = found.weights > 0
+        self.rank_ = space.rank
+        self.candidates_ = found.candidates
+        self.min_norm_support_ = found.candidates[used]
+        rows = found.weights[used, None] * (found.V @ space.take(self.min_norm_support_)).T  # β_p = η_p V w_p
+        self.support_coef_ = space.enlarge * space.rotate_back(rows)
+        self.objective_ = space.enlarge * found.objective
+        self.duality_gap_ = float(found.gap)
+        choice, columns = self._second_stage(space)
+        self.selected_ = columns[choice.columns]
+        self.rank_ = len(self.selected_)
+        shift = space.log_enlarge if self.second_stage_loss == "basis_pursuit" else 0.0
+        with np.errstate(over="ignore"):
+            self.loss_ = float(np.exp(choice.log_loss + shift))
+        self.optimal_ = choice.proven
+        return self
+
+    def _second_stage(self, space: Normalised) -> tuple[Choice, Ints]:
+        """The choice, as positions in the columns that it was made from, and those columns."""
+        kind = BASIS_PURSUIT if self.second_stage_loss == "basis_pursuit" else ISOMETRY
+        among = space.objective(self.candidates_, kind)
+        rng = check_random_state(self.random_state)
+        if self.second_stage == "exhaustive":
+            return exhaustive(among, self.max_subsets), self.candidates_
+        if self.second_stage == "swap":
+            return swap(among, greedy(among).columns, self.max_subsets), self.candidates_
+        choice = best_choice(among, self.max_subsets, rng)
+        if self.second_stage == "auto":
+            return choice, self.candidates_
+        everywhere = space.objective(space.nonzero, kind, among.size)
+        start = np.searchsorted(space.nonzero, self.candidates_[choice.columns])
+        return best_choice(everywhere, self.max_subsets, rng, (start,)), space.nonzero
+
+    @property
+    def coef_(self) -> csr_array:
+        check_is_fitted(self, "support_coef_")
+        count, dimension = self.support_coef_.shape
+        pointers = np.zeros(self.n_features_in_ + 1, dtype=np.int64)
+        pointers[self.min_norm_support_ + 1] = dimension
+        np.cumsum(pointers, out=pointers)
+        index = np.tile(np.arange(dimension), count)
+        return csr_array((self.support_coef_.ravel(), index, pointers), shape=(self.n_features_in_, dimension))
+
+    @property
+    def weights_(self) -> Floats:
+        check_is_fitted(self, "support_coef_")
+        weights = np.zeros(self.n_features_in_)
+        weights[self.min_norm_support_] = np.linalg.norm(self.support_coef_, axis=1)
+        return weights
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self, "selected_")
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.selected_] = True
+        return mask
+
+
+class Normalised:
+    """Columns x_p and the factors that normalise them, in coordinates of the space that they span.
+
+    n(v) = v / (‖v‖ g(‖v‖)) (Eq. 14 with Eq. 18 the right way up), divided by the longest n(v), so that no length and
+    no power over- or underflows; ``enlarge`` brings β back to the paper's scale.
+    """
+
+    def __init__(self, X: NDArray[Any], power: float) -> None:
+        self.X, self.power = X, power
+        lengths = column_lengths(X)
+        self.nonzero = np.flatnonzero(lengths > 0)
+        if not self.nonzero.size:
+            raise ValueError("X has only zeros, so there is no column to choose.")
+        logs = log_symmetric_length(lengths, power)
+        self.log_enlarge = float(logs.min())
+        if np.isinf(self.log_enlarge):
+            raise ValueError(
+                f"The power {power:g} makes every column infinitely far from length 1; scale X, or lower the power."
+            )
+        with np.errstate(divide="ignore"):
+            self.scale = np.exp(self.log_enlarge - logs) / np.where(lengths > 0, lengths, 1.0)
+        self.enlarge = float(np.exp(min(self.log_enlarge, LARGEST_LOG)))
+        values, vectors = np.linalg.eigh(Columns(X, self.scale).second_moment())
+        kept = values > RANK * values[-1]
+        self.rank = int(kept.sum())
+        self.basis = None if kept.all() else vectors[:, kept]
+        self.columns = X if self.basis is None else self.basis.T @ X
+
+    def take(self, index: Ints) -> Floats:
+        return Columns(self.columns, self.scale).take(index)
+
+    def rotate_back(self, rows: Floats) -> Floats:
+        return rows if self.basis is None else rows @ self.basis.T
+
+    def objective(self, index: Ints, kind: int, size: int | None = None) -> Objective:
+        """The search for ``size`` of the columns ``index``, by default as many as their rank."""
+        W = self.take(index)
+        if size is None:
+            size = int(np.linalg.matrix_rank(W, tol=np.sqrt(RANK) * np.linalg.norm(W, 2)))
+        chosen = W if kind == BASIS_PURSUIT else np.asarray(self.columns[:, index], dtype=np.float64)
+        floor = 1.0 if kind == ISOMETRY else 1.0 / float(np.linalg.norm(W, axis=0).max())
+        return Objective(np.ascontiguousarray(chosen.T), size, kind, self.power, floor)
+
+
+def greedy_isometry(X: ArrayLike, power: float = 1.0) -> Ints:
+    """Paper 5's GreedySearch: column after column of X (D, P), each time the one that keeps the isometry loss of all
+    so far the smallest; in the order of choice, as many as X has rank."""
+    space = _space(X, power)
+    return np.asarray(space.nonzero[greedy(space.objective(space.nonzero, ISOMETRY, space.rank)).columns])
+
+
+def brute_isometry(X: ArrayLike, power: float = 1.0) -> Ints:
+    """Paper 5's BruteSearch: the columns of X (D, P), as many as its rank, with the smallest isometry loss of all
+    choices, ascending. Found by branch and bound, so most choices are never looked at; the answer is the same."""
+    space = _space(X, power)
+    objective = space.objective(space.nonzero, ISOMETRY, space.rank)
+    return np.asarray(space.nonzero[best_choice(objective, UNLIMITED, np.random.RandomState(0)).columns])
+
+
+def _space(X: ArrayLike, power: float) -> Normalised:
+    data = as_matrix(X, "X")
+    check_finite(data, "X")
+    if not isinstance(power, (int, float, np.number)) or not 0 < power < np.inf:
+        raise ValueError(f"power must be a positive number, got {power!r}.")
+    return Normalised(data, float(power))
