@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
+import warnings
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -12,29 +16,40 @@ from pellucid import __version__
 
 # command -> (module in this package, line in the help); the help shows without importing any of them
 COMMANDS = {
+    "completion": ("completion", "Print the script that completes commands in your shell."),
+    "concepts": ("concepts", "Learn what vectors are made of, and take them apart."),
     "demo": ("demo", "Learn what 3 000 scenes are made of, and search them by concept."),
+    "explore": ("explore", "Look at a collection in a browser: map, parts, search by concept."),
+    "index": ("index", "Make a collection that can be searched from a file of vectors."),
+    "info": ("info", "Say what is in a model, a collection or a file of vectors."),
+    "search": ("search", "Search a collection, by one concept of an item if you like."),
+    "select": ("select", "Choose a few rows that are unlike each other."),
 }
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called."""
 
+    def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]] = COMMANDS, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.table = table
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return sorted(self.table)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name not in self.table:
             return None
-        module = importlib.import_module(f"pellucid.cli.{COMMANDS[name][0]}")
+        module = importlib.import_module(f"pellucid.cli.{self.table[name][0]}")
         command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
+            formatter.write_dl([(name, self.table[name][1]) for name in sorted(self.table)])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", prog_name="pellucid")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads to use; all cores if not given.")
@@ -44,7 +59,9 @@ def group(debug: bool, threads: int | None) -> None:
     \b
     Examples:
       pellucid demo
-      pellucid --threads 1 demo
+      pellucid concepts fit photos.parquet --labels tags -o photos.safetensors
+      pellucid index photos.parquet --model photos.safetensors -o photos
+      pellucid search photos --model photos.safetensors --item 17 --concept animal
     """
     if threads is not None:
         from pellucid.solvers import set_threads
@@ -55,6 +72,7 @@ def group(debug: bool, threads: int | None) -> None:
 def main() -> None:
     """Exit with 0 (done), 1 (failed, with one sentence on stderr) or 2 (misused)."""
     debug = "--debug" in sys.argv[1:]
+    warnings.showwarning = lambda message, *_: click.echo(f"Note: {message}", err=True)
     try:
         group.main(standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -65,8 +83,18 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
         sys.exit(1)
+    except BrokenPipeError:  # whoever was reading, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except Exception as error:
         if debug:
             traceback.print_exc()
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {sentence(error)}", err=True)
         sys.exit(1)
+
+
+def sentence(error: Exception) -> str:
+    """What an error says, on one line."""
+    # a KeyError puts its text in quotes, and an error without a text has only its name
+    said = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    return " ".join(said.split()) or type(error).__name__

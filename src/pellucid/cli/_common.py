@@ -1,0 +1,137 @@
+"""What commands share: options, screens, files that may be standard input, and models with their preparation."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from rich.console import Console
+
+STANDARD = Path("-")  # standard input or output
+# how files begin that may come by standard input; anything else is taken for a table of text
+BEGINNINGS = {b"\x93NUMPY": ".npy", b"PK": ".npz", b"PAR1": ".parquet"}
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+column_option = click.option("--column", help="Array or column with the vectors, if the file has several.")
+vectors_argument = click.argument("vectors", type=click.Path(exists=True, allow_dash=True, path_type=Path))
+
+
+def model_option(required: bool = True, text: str = "Model file that `concepts fit` wrote.") -> Callable[[Any], Any]:
+    return click.option(
+        "-m", "--model", required=required, type=click.Path(exists=True, dir_okay=False, path_type=Path), help=text
+    )
+
+
+def screen() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def print_json(found: Any) -> None:
+    click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def status(text: str) -> Iterator[Callable[[str], None]]:
+    """A spinner on stderr, on a terminal and nowhere else; call what this yields to say where things stand."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text) as spinner:
+
+        def say(more: str) -> None:
+            spinner.update(f"{text} {more}")
+
+        yield say
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[Path]:
+    """The file itself, or a copy of standard input, removed afterwards, if the path is ``-``."""
+    if path != STANDARD:
+        yield path
+        return
+    stream = sys.stdin.buffer
+    if stream.isatty():
+        raise click.UsageError("- reads standard input, but nothing is piped into this command.")
+    head = stream.read(8)
+    suffix = next((end for start, end in BEGINNINGS.items() if head.startswith(start)), ".csv")
+    with tempfile.TemporaryDirectory(prefix="pellucid-") as folder:
+        copy = Path(folder) / f"stdin{suffix}"
+        with copy.open("wb") as file:
+            file.write(head)
+            shutil.copyfileobj(stream, file)
+        yield copy
+
+
+def load_model(path: Path) -> Any:
+    """The concept subspaces in that file."""
+    from pellucid import persistence
+    from pellucid.concepts import ConceptSubspaces
+
+    model = persistence.load(path)
+    if not isinstance(model, ConceptSubspaces):
+        raise click.UsageError(f"{path} holds a {type(model).__name__}, where concept subspaces are needed.")
+    return model
+
+
+def prepared(model: Any, rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows as the model saw them when it was fitted."""
+    before = getattr(model, "preprocessing_", None)
+    result: NDArray[Any] = rows if before is None else before.transform(rows)
+    return result
+
+
+def check_finite(rows: NDArray[Any], path: Path, first: int) -> None:
+    import numpy as np
+
+    bad = ~np.isfinite(rows).all(axis=1)
+    if bad.any():
+        row = first + int(np.argmax(bad))
+        raise ValueError(f"{path} has a value that is not finite in row {row} (counting from 0): fix or drop the row.")
+
+
+def read_words(path: Path) -> tuple[list[str], NDArray[Any]]:
+    """Words and their vectors: the ids of a vectors file, or its only column of text."""
+    from pellucid import vectors
+
+    found = vectors.read(path)
+    if found.ids is not None:
+        return found.ids, found.vectors
+    texts = {name: values for name, values in found.columns.items() if _is_text(values)}
+    if len(texts) != 1:
+        raise click.UsageError(f"{path} needs one column of text beside the vectors, the words, but has {len(texts)}.")
+    (values,) = texts.values()
+    return [str(word) for word in values.tolist()], found.vectors
+
+
+def _is_text(values: Any) -> bool:
+    kind = str(getattr(values, "type", None) or values.dtype)
+    return "string" in kind or kind.startswith(("<U", "|S", "object"))
+
+
+def check_output(path: Path, *suffixes: str) -> None:
+    """Refuse a place that cannot be written to before any work is done."""
+    if path == STANDARD:
+        return
+    if suffixes and path.suffix not in suffixes:
+        raise click.UsageError(f"The output {path} must end in {' or '.join(suffixes)}.")
+    if not path.absolute().parent.is_dir():
+        raise click.UsageError(f"There is no folder {path.parent} to write {path.name} in.")
+
+
+def counted(number: int) -> str:
+    return f"{number:,}".replace(",", " ")

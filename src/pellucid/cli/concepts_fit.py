@@ -1,0 +1,217 @@
+"""`pellucid concepts fit`: a model of concept subspaces from a file of vectors."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pellucid.cli._common import (
+    check_output,
+    column_option,
+    counted,
+    json_option,
+    print_json,
+    read_words,
+    readable,
+    screen,
+    vectors_argument,
+)
+from pellucid.cli._labels import Labels, labels_option, names_option
+
+# from this many rows on, a sweep goes through mini-batches of that many: a full one would hold all codes and residuals
+MANY_ROWS, BATCH_ROWS = 200_000, 16_384
+
+
+class AtomNumber(click.ParamType):
+    """A whole number of atoms, or a share of the energy below 1."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = 0.0
+        if 0 < number < 1:
+            return number
+        if number < 1 or number != int(number):
+            self.fail(f"{value!r} is neither a whole number from 1 on nor a share between 0 and 1.", param, ctx)
+        return int(number)
+
+
+@click.command("fit")
+@vectors_argument
+@labels_option
+@names_option
+@click.option(
+    "--words",
+    type=click.Path(exists=True, path_type=Path),
+    help="Instead of labels: a vectors file of the words for the concepts, made by the same embedding model.",
+)
+@click.option(
+    "--active", type=click.IntRange(min=1), default=2, show_default=True, help="Concepts per row that --words guesses."
+)
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Model file, .safetensors.")
+@click.option(
+    "--n-atoms", type=AtomNumber(), default=8, show_default=True,
+    help="Atoms per concept; below 1, as many as keep that share of its energy.",
+)  # fmt: skip
+@click.option("--max-iter", type=click.IntRange(min=0), default=10, show_default=True, help="Sweeps over the rows.")
+@click.option("--update", type=click.Choice(["svd", "bcd", "power"]), default="svd", show_default=True,
+              help="How an atom is improved.")  # fmt: skip
+@click.option("--init", type=click.Choice(["svd", "sample"]), default="svd", show_default=True,
+              help="Start from singular vectors or from random rows.")  # fmt: skip
+@click.option("--monotone", is_flag=True, help="Never let the error rise.")
+@click.option(
+    "--batch-size", type=click.IntRange(min=1),
+    help=f"Rows per mini-batch; all at once if not given, {BATCH_ROWS} from {MANY_ROWS} rows on.",
+)  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@click.option("--as-is", is_flag=True, help="Take the vectors as they are: do not normalise, centre and normalise.")
+@column_option
+@json_option
+def command(
+    vectors: Path,
+    labels: tuple[str, ...],
+    names: str | None,
+    words: Path | None,
+    active: int,
+    output: Path,
+    n_atoms: int | float,
+    max_iter: int,
+    update: str,
+    init: str,
+    monotone: bool,
+    batch_size: int | None,
+    seed: int,
+    as_is: bool,
+    column: str | None,
+    as_json: bool,
+) -> None:
+    """Learn a positive cone for each concept from VECTORS and write them to a model file.
+
+    The concepts come from labels, or from words alone: then each row counts as having the concepts whose words are
+    nearest to it. Vectors are normalised, centred and normalised; the model file keeps the mean, so that every other
+    command prepares vectors in the same way. VECTORS is a .npy, .npz, .parquet, .safetensors, .h5ad, .csv or .tsv
+    file, a folder of .parquet files, or - for standard input; it is read in blocks and never held as a whole.
+
+    \b
+    Examples:
+      pellucid concepts fit photos.parquet --labels tags -o photos.safetensors
+      pellucid concepts fit photos.csv --labels animal,person,vehicle -o photos.safetensors
+      pellucid concepts fit photos.npy --labels tags.txt --n-atoms 4 -o photos.safetensors
+      pellucid concepts fit photos.npy --words concepts.parquet --active 2 -o photos.safetensors
+    """
+    if bool(labels) == (words is not None):
+        raise click.UsageError("Name the concepts with --labels or with --words, and not with both.")
+    check_output(output, ".safetensors")
+    settings = {
+        "n_atoms": n_atoms, "max_iter": max_iter, "update": update, "init": init, "monotone": monotone,
+        "batch_size": batch_size, "random_state": seed,
+    }  # fmt: skip
+    begun = time.perf_counter()
+    with readable(vectors) as source:
+        model, indicator, stopped = fit(source, column, labels, names, words, active, output, settings, as_is)
+    found = summary(model, indicator, output, time.perf_counter() - begun)
+    if as_json:
+        print_json(found)
+    else:
+        show(found)
+    if stopped:
+        raise click.Abort
+
+
+def fit(
+    source: Path,
+    column: str | None,
+    given: tuple[str, ...],
+    names: str | None,
+    words: Path | None,
+    active: int,
+    output: Path,
+    settings: dict[str, Any],
+    as_is: bool,
+) -> tuple[Any, Any, bool]:
+    """The model that was written, the labels it was fitted to, and whether Ctrl-C ended the fit early."""
+    import numpy as np
+
+    from pellucid import persistence
+    from pellucid.cli._spool import checked_blocks, spooled
+    from pellucid.concepts import ConceptSubspaces
+    from pellucid.preprocessing import CenteredNormalizer, zero_shot_labels
+
+    labels = Labels(given, names) if given else None
+    columns = labels.columns if labels else ()
+    concepts, concept_vectors = read_words(words) if words else ([], np.empty((0, 0)))
+    before, rows, guessed = CenteredNormalizer(center=not as_is), 0, []
+    for block in checked_blocks(source, column, columns):
+        before.partial_fit(block.vectors)
+        rows += len(block.vectors)
+        if labels is None:
+            guessed.append(zero_shot_labels(block.vectors, concept_vectors, active))
+        else:
+            labels.add(block)
+    indicator, concepts = (np.concatenate(guessed), concepts) if labels is None else labels.result()
+    if labels is None:
+        kept = np.flatnonzero(indicator.any(axis=0))  # a word that no row is near to is not a concept of these rows
+        indicator, concepts = indicator[:, kept], [concepts[j] for j in kept]
+    if settings["batch_size"] is None and rows >= MANY_ROWS:
+        settings["batch_size"] = BATCH_ROWS
+    prepare = (lambda block: np.asarray(block)) if as_is else before.transform
+    blocks = checked_blocks(source, column, columns, what="Preparing")
+    with spooled(blocks, rows, prepare, output) as X, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = ConceptSubspaces(**settings, verbose=1).fit(X, indicator, concepts)
+    model.set_params(verbose=0)
+    for warning in caught:
+        click.echo(f"Note: {warning.message}", err=True)
+    if not as_is:
+        model.preprocessing_ = before
+    persistence.save(model, output)
+    return model, indicator, any(str(warning.message).startswith("Stopped after") for warning in caught)
+
+
+def summary(model: Any, indicator: Any, output: Path, seconds: float) -> dict[str, Any]:
+    import numpy as np
+
+    atoms = np.bincount(model.groups_, minlength=len(model.concept_names_)).tolist()
+    with_concept = indicator.sum(axis=0).tolist()
+    return {
+        "model": str(output),
+        "rows": len(indicator),
+        "dimensions": model.n_features_in_,
+        "concepts": [
+            {"name": str(name), "rows": n, "atoms": m} for name, n, m in zip(model.concept_names_, with_concept, atoms)
+        ],
+        "error_at_start": float(model.objective_[0]),
+        "error_after_fit": float(model.objective_[-1]),
+        "sweeps": model.n_iter_,
+        "seconds": seconds,
+    }
+
+
+def show(found: dict[str, Any]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("concept", style="bold")
+    for name in ("rows", "atoms"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    most = max(concept["rows"] for concept in found["concepts"])
+    for concept in found["concepts"]:
+        bar = "█" * max(1, round(24 * concept["rows"] / most))
+        cells = counted(concept["rows"]), str(concept["atoms"]), f"[blue]{bar}[/]"
+        table.add_row(escape(concept["name"]), *cells)
+    out = screen()
+    out.print(table)
+    out.print(
+        f"\n{counted(found['rows'])} vectors of {found['dimensions']} numbers; error per row "
+        f"{found['error_at_start']:.3f} at the start, [bold]{found['error_after_fit']:.3f}[/] after "
+        f"{found['sweeps']} sweeps, {found['seconds']:.1f} s.\nModel: [bold]{escape(found['model'])}[/]"
+    )

@@ -1,0 +1,116 @@
+"""`pellucid index`: a collection that can be searched."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pellucid.cli._common import (
+    column_option,
+    counted,
+    json_option,
+    load_model,
+    model_option,
+    prepared,
+    print_json,
+    readable,
+    screen,
+    vectors_argument,
+)
+
+if TYPE_CHECKING:
+    from pellucid.vectors import VectorFile
+
+
+@click.command("index")
+@vectors_argument
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder of the new collection.")
+@model_option(False, "Prepare the vectors as this model's were, which searching by concept works best on.")
+@click.option("--text", help="Column to show as the text of an item, if it is not named text.")
+@click.option("--labels", help="Column with a list of names per item, if it is not named labels.")
+@click.option("--engine", default="exact", show_default=True, help="What ranks the items: exact or faiss.")
+@column_option
+@json_option
+def command(
+    vectors: Path,
+    output: Path,
+    model: Path | None,
+    text: str | None,
+    labels: str | None,
+    engine: str,
+    column: str | None,
+    as_json: bool,
+) -> None:
+    """Make a collection that can be searched from VECTORS, with all the ids, texts and labels beside them.
+
+    The file is read in blocks and never held as a whole. The folder appears when the collection is complete.
+
+    \b
+    Examples:
+      pellucid index photos.parquet -o photos
+      pellucid index photos.parquet --model photos.safetensors --text caption --labels tags -o photos
+      cat photos.npy | pellucid index - -o photos
+    """
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise click.UsageError(f"{output} exists already: name a new folder.")
+    fitted = None if model is None else load_model(model)
+    renamed = {old: new for old, new in ((text, "text"), (labels, "labels")) if old is not None}
+    with readable(vectors) as source, appearing(output) as folder:
+        rows, width = build(folder, source, column, fitted, renamed, engine)
+    found = {"collection": str(output), "items": rows, "dimensions": width, "engine": engine}
+    if as_json:
+        print_json(found)
+    else:
+        screen().print(f"{counted(rows)} items of {width} numbers in [bold]{output}[/], ranked by {engine}.")
+
+
+def build(
+    folder: Path, source: Path, column: str | None, model: Any, renamed: dict[str, str], engine: str
+) -> tuple[int, int]:
+    """Fill the folder block by block."""
+    from pellucid.cli._prepared import mark
+    from pellucid.cli._spool import checked_blocks
+    from pellucid.search import Collection
+
+    collection: Collection | None = None
+    for block in checked_blocks(source, column, what="Indexing"):
+        rows = block.vectors if model is None else prepared(model, block.vectors)
+        columns = beside(block, renamed)
+        if collection is None:
+            collection = Collection.create(folder, rows, block.ids, engine=engine, **columns)
+        else:
+            collection.add(rows, block.ids, **columns)
+    assert collection is not None  # a file without rows was refused
+    if getattr(model, "preprocessing_", None) is not None:
+        mark(folder, model.preprocessing_)
+    return len(collection), collection.dimension
+
+
+def beside(block: VectorFile, renamed: dict[str, str]) -> dict[str, Any]:
+    """The columns of a block under their names in the collection."""
+    missing = [name for name in renamed if name not in block.columns]
+    if missing:
+        there = ", ".join(map(repr, block.columns)) or "none"
+        raise click.UsageError(f"There is no column {missing[0]!r} beside the vectors; columns are: {there}.")
+    columns = {renamed.get(name, name): values for name, values in block.columns.items()}
+    return {name: getattr(values, "to_pylist", values.tolist)() for name, values in columns.items()}
+
+
+@contextmanager
+def appearing(folder: Path) -> Iterator[Path]:
+    """A place to fill that becomes ``folder`` when the block ends well, and vanishes when it does not."""
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    place = folder.absolute().with_name(f".pellucid-{os.getpid()}-{secrets.token_hex(8)}")
+    try:
+        yield place
+        os.replace(place, folder)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise

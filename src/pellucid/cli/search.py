@@ -1,0 +1,192 @@
+"""`pellucid search`: nearest items, as a whole or by one concept."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pellucid.cli._common import STANDARD, json_option, load_model, model_option, print_json, read_words, screen
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@click.command("search")
+@click.argument("collection", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@model_option(False, "Model file with the concepts.")
+@click.option("--item", help="Id of the item to start from.")
+@click.option(
+    "--vector", type=click.Path(exists=True, allow_dash=True, path_type=Path),
+    help="File with one vector to start from, as your embedding model gave it; - for numbers in JSON on stdin.",
+)  # fmt: skip
+@click.option("-c", "--concept", multiple=True, help="Look at this concept alone; several together.")
+@click.option("--without", multiple=True, help="Take this concept out first.")
+@click.option("-k", type=click.IntRange(min=1), default=20, show_default=True, help="How many items.")
+@click.option("--diverse", is_flag=True, help="Choose items that differ from each other.")
+@click.option("--explain", is_flag=True, help="Say which concepts make each item close.")
+@click.option(
+    "--words", type=click.Path(exists=True, path_type=Path),
+    help="Vectors file of many words, to name what --explain finds; the ids are the words.",
+)  # fmt: skip
+@json_option
+def command(
+    collection: Path,
+    model: Path | None,
+    item: str | None,
+    vector: Path | None,
+    concept: tuple[str, ...],
+    without: tuple[str, ...],
+    k: int,
+    diverse: bool,
+    explain: bool,
+    words: Path | None,
+    as_json: bool,
+) -> None:
+    """Search COLLECTION for the items nearest to one of them, or to a vector, as a whole or by concept.
+
+    \b
+    Examples:
+      pellucid search photos --item 17
+      pellucid search photos -m photos.safetensors --item 17 --concept animal -k 10
+      pellucid search photos -m photos.safetensors --item 17 --without person --diverse --explain
+      echo '[0.1, 0.7, 0.2]' | pellucid search photos --vector - --json
+    """
+    if (item is None) == (vector is None):
+        raise click.UsageError("Start from an --item or from a --vector, one of them.")
+    wants = [name for name, on in (("--concept", concept), ("--without", without), ("--explain", explain)) if on]
+    if wants and model is None:
+        raise click.UsageError(f"{wants[0]} needs a --model that knows the concepts.")
+    if words is not None and not explain:
+        raise click.UsageError("--words goes with --explain.")
+    from pellucid.search import Collection
+
+    opened = Collection.open(collection)
+    query: Any = item if vector is None else read_query(vector)
+    if model is None:
+        hits, why = plain(opened, query, k, diverse), None
+    else:
+        hits, why = by_concept(opened, load_model(model), query, concept, without, k, diverse, explain, words)
+    if as_json:
+        print_json([as_dict(hit, None if why is None else why[i]) for i, hit in enumerate(hits)])
+    else:
+        show(hits, why, concept)
+
+
+def read_query(path: Path) -> NDArray[Any]:
+    """One vector from a file, or from JSON on standard input."""
+    import numpy as np
+
+    from pellucid import vectors
+
+    if path == STANDARD:
+        try:
+            rows = np.atleast_2d(np.asarray(json.loads(sys.stdin.read()), dtype=np.float64))
+        except (ValueError, TypeError) as error:
+            raise click.UsageError(f"Standard input must be one list of numbers in JSON ({error}).") from error
+    else:
+        rows = np.asarray(vectors.read(path).vectors)
+    if len(rows) != 1:
+        raise click.UsageError(f"A search starts from one vector, but there are {len(rows)}.")
+    if not np.isfinite(rows).all():
+        raise ValueError("The vector to start from has a value that is not finite.")
+    return np.asarray(rows[0])
+
+
+def plain(collection: Any, query: Any, k: int, diverse: bool) -> list[Any]:
+    """The nearest items as a whole, without any model."""
+    import numpy as np
+
+    from pellucid.cli._prepared import preparation
+    from pellucid.search import Hit
+    from pellucid.selection import diversify
+
+    own = collection.position(query) if isinstance(query, str) else None
+    if own is not None:
+        vector = collection.vectors([own])
+    else:
+        before = preparation(collection.folder)
+        vector = query[None] if before is None else before.transform(query[None])
+    positions, scores = (found[0] for found in collection.search(vector, (10 * k if diverse else k) + 1))
+    positions, scores = positions[positions != own], scores[positions != own]
+    if diverse and len(positions):
+        chosen = diversify(np.asarray(collection.vectors(positions), dtype=np.float32), k, scores)
+        positions, scores = positions[chosen], scores[chosen]
+    pairs = zip(positions[:k], scores[:k])
+    return [Hit(rank, float(s), int(p), collection.item(int(p))) for rank, (p, s) in enumerate(pairs, start=1)]
+
+
+def by_concept(
+    collection: Any,
+    model: Any,
+    query: Any,
+    concept: tuple[str, ...],
+    without: tuple[str, ...],
+    k: int,
+    diverse: bool,
+    explain: bool,
+    words: Path | None,
+) -> tuple[list[Any], list[Any] | None]:
+    from pellucid.cli._common import prepared
+    from pellucid.cli._prepared import concept_search
+
+    search = concept_search(collection, model)
+    if isinstance(query, str):
+        collection.position(query)  # says so if there is no such item
+    elif len(query) != model.n_features_in_:
+        raise ValueError(f"The vector has {len(query)} numbers, but the model was fitted on {model.n_features_in_}.")
+    x = query if isinstance(query, str) else prepared(model, query[None])[0]
+    hits: list[Any] = search.search(x, concept or None, k, diverse, without=without or None)
+    if not explain:
+        return hits, None
+    vocabulary = dict(zip(("words", "word_vectors"), read_words(words))) if words is not None else {}
+    return hits, [search.explain(x, hit.id, **vocabulary) for hit in hits]
+
+
+def as_dict(hit: Any, why: Any) -> dict[str, Any]:
+    item = {name: value for name, value in hit.item.items() if not isinstance(value, bytes)}
+    found = {"rank": hit.rank, "score": hit.score, "item": item}
+    if why is not None:
+        found["explanation"] = {
+            "cosine": why.cosine,
+            "terms": dict(zip(why.names, why.terms.tolist())),
+            "residual": why.residual,
+            "words": {name: near for name, near in zip(why.names, why.words) if near},
+        }
+    return found
+
+
+def show(hits: list[Any], why: list[Any] | None, concept: tuple[str, ...]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", justify="right", style="dim")
+    table.add_column("score", justify="right")
+    table.add_column("id", style="bold", no_wrap=True)
+    table.add_column("item")
+    for i, hit in enumerate(hits):
+        text = str(hit.item.get("text") or "")
+        labels = hit.item.get("labels") or []
+        marked = [f"[green]{escape(str(n))}[/]" if n in concept else escape(str(n)) for n in labels]
+        lines = [escape(text)] if text else []
+        lines += ["[dim]" + ", ".join(marked) + "[/]"] if marked else []
+        lines += ["[dim]" + terms(why[i]) + "[/]"] if why is not None else []
+        table.add_row(str(hit.rank), f"{hit.score:.3f}", escape(hit.id), "\n".join(lines))
+    screen().print(table)
+
+
+def terms(why: Any, most: int = 4) -> str:
+    """The largest terms of an explanation on one line."""
+    from rich.markup import escape
+
+    order = sorted(range(len(why.names)), key=lambda j: -abs(why.terms[j]))[:most]
+    parts = []
+    for j in order:
+        near = f" ({escape(', '.join(why.words[j]))})" if why.words[j] else ""
+        parts.append(f"{why.terms[j]:+.2f} {escape(why.names[j])}{near}")
+    rest = float(why.cosine - why.residual - sum(why.terms[j] for j in order))
+    return f"{why.cosine:.2f} = {', '.join(parts)}, {rest:+.2f} other concepts, {why.residual:+.2f} in none"
