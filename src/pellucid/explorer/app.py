@@ -176,6 +176,13 @@ def _add_concepts(app: FastAPI, state: State) -> None:
         """Which concepts are used together."""
         return state.cooccurrence()
 
+    @app.post("/api/stability", response_model=s.Started, responses=PROBLEMS)
+    def stability(asked: s.StabilityRequest) -> Any:
+        """Refit the model on resampled rows, in the background: /api/status says how far it is, and /api/concepts then
+        how much of each concept came out again."""
+        state.check_stability(asked.n_runs)
+        return {"started": True}
+
     @app.post("/api/rename", response_model=s.Renamed, responses=PROBLEMS)
     def rename(asked: s.RenameRequest) -> Any:
         """Give a concept another name, and save it in the model's file."""

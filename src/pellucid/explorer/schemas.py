@@ -118,6 +118,13 @@ class Caption(BaseModel):
     left: float = Field(description="Length of what is left of the word's unit vector outside the cone.")
 
 
+class Stability(BaseModel):
+    overlap: float | None = Field(description="Of the cone's span with that of refits: 1 is the same, 0 orthogonal.")
+    auc: float | None = Field(description="How well the activity tells items with the label from others, in refits.")
+    auc_random: float | None = Field(description="The same for random cones.")
+    auc_permuted: float | None = Field(description="The same for a fit to shuffled labels.")
+
+
 class Concept(BaseModel):
     name: str
     n_atoms: int
@@ -125,12 +132,13 @@ class Concept(BaseModel):
     strongest: int | None = Field(description="Items of which it is the largest part.")
     mean_share: float | None
     labelled: int | None = Field(description="Items with a label of that name.")
-    stability: float | None = Field(description="How much of its cone comes out again when rows are resampled.")
+    stability: Stability | None = Field(description="Where it was checked; see POST /api/stability.")
     top: list[Hit] = Field(description="Items with the largest share; the score is the share.")
 
 
 class Concepts(BaseModel):
     concepts: list[Concept]
+    can_check: bool = Field(description="Whether the items have the labels that checking the stability needs.")
     vocabulary: str = Field(description='Where the caption words come from: "given", "texts" or "none".')
 
 
@@ -140,6 +148,14 @@ class Cooccurrence(BaseModel):
     matrix: list[list[float]] = Field(description="Of the items that use the concept of the row, the share that also "
                                                   "uses the one of the column.")  # fmt: skip
     items: int = Field(description="Items looked at.")
+
+
+class StabilityRequest(Strict):
+    n_runs: int = Field(5, ge=1, le=20)
+
+
+class Started(BaseModel):
+    started: bool
 
 
 class RenameRequest(Strict):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid import __version__, persistence
 from pellucid.concepts import ConceptSubspaces
+from pellucid.explorer.checking import Checking
 from pellucid.explorer.items import Items
 from pellucid.explorer.layout import sample
 from pellucid.explorer.preparation import Preparation, shares
@@ -49,6 +50,7 @@ class State:
         self.items = Items(collection)
         self.searcher = None if model is None else ConceptSearch(collection, model)
         self.preparation = Preparation(self.items, model)
+        self.checking = None if model is None else Checking(self.items, model, self.preparation)
         self._given = None if words is None else ([str(w) for w in words], np.asarray(word_vectors, dtype=np.float32))
         if self._given is not None and self._given[1].shape != (len(self._given[0]), collection.dimension):
             raise ValueError(
@@ -224,9 +226,11 @@ class State:
         strongest = np.bincount(self.strongest(), minlength=len(captions)) if ready else None
         mean = self._once("mean", lambda: self.preparation.get("shares").mean(axis=1)) if ready else None
         top = self._once("top", self._top) if ready else None
+        checked = self.checking.found if self.checking is not None else None
         labelled = dict(pair for c in self.items.columns if c.kind == "labels" for pair in zip(c.values, c.counts))
         return {
             "vocabulary": source,
+            "can_check": self.checking is not None and self.checking.column is not None,
             "concepts": [
                 {
                     "name": name,
@@ -235,12 +239,18 @@ class State:
                     "strongest": None if strongest is None else int(strongest[j]),
                     "mean_share": None if mean is None else float(mean[j]),
                     "labelled": labelled.get(name),
-                    "stability": None,
+                    "stability": None if checked is None else checked[j],
                     "top": [] if top is None else self._hits(top[j]),
                 }
                 for j, name in enumerate(self.concept_names)
             ],
         }
+
+    def check_stability(self, n_runs: int) -> None:
+        """Begin to refit the model on resampled rows."""
+        self._need_model()
+        assert self.checking is not None
+        self.checking.start(n_runs)
 
     def cooccurrence(self) -> dict[str, Any]:
         """How often concepts are used together in greedy codes: the paper's Figure 5, atoms of a concept as one."""

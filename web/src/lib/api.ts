@@ -62,7 +62,7 @@ export interface Concept {
   strongest: number | null;
   mean_share: number | null;
   labelled: number | null;
-  stability: number | null;
+  stability: { overlap: number | null; auc: number | null; auc_random: number | null; auc_permuted: number | null } | null;
   top: Hit[];
 }
 export interface Cooccurrence {
@@ -139,8 +139,9 @@ export const api = {
   search: (query: Query, signal?: AbortSignal) => post<{ hits: Hit[] }>("/api/search", query, signal),
   explain: (x: string, y: string[], words: boolean, signal?: AbortSignal) =>
     post<{ explanations: Explanation[] }>("/api/explain", { x, y, words }, signal),
-  concepts: () => get<{ concepts: Concept[]; vocabulary: string }>("/api/concepts"),
+  concepts: () => get<{ concepts: Concept[]; vocabulary: string; can_check: boolean }>("/api/concepts"),
   cooccurrence: () => get<Cooccurrence>("/api/cooccurrence"),
+  stability: (n_runs: number) => post<{ started: boolean }>("/api/stability", { n_runs }),
   rename: (concept: string, name: string) =>
     post<{ concepts: string[]; saved: boolean }>("/api/rename", { concept, name }),
   selection: (layout: string, polygon: [number, number][], k: number) =>

@@ -46,7 +46,7 @@ export async function start() {
 
 export const ready = (name: string) => (shared.status.progress[name] ?? 0) >= 1;
 
-async function poll() {
+export async function poll() {
   shared.status = await api.status();
   const { progress, failed } = shared.status;
   const waiting = Object.keys(progress).some((name) => progress[name] < 1 && !(name in failed));

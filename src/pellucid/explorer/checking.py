@@ -1,0 +1,62 @@
+"""How much of the model would come out again: refits on resampled rows, in the background, when somebody asks."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+from pellucid.concepts import ConceptSubspaces
+from pellucid.explorer.items import Items
+from pellucid.explorer.layout import sample
+from pellucid.explorer.preparation import Preparation
+
+LOG = logging.getLogger("pellucid.explorer")
+ROWS = 5_000  # that the refits learn from
+
+
+class Checking:
+    """Stability of the model on items whose labels carry the names of the concepts."""
+
+    def __init__(self, items: Items, model: ConceptSubspaces, preparation: Preparation) -> None:
+        self.items, self.model, self.preparation = items, model, preparation
+        # the names as they are now: concepts may be renamed, the labels of the items stay
+        self.names = [str(name) for name in model.concept_names_]
+        self.column = next((c.name for c in items.columns if set(self.names) <= set(c.values)), None)
+        self.found: list[dict[str, float | None]] | None = None
+        self._lock = threading.Lock()
+        self._running = False
+
+    def start(self, n_runs: int) -> None:
+        if self.column is None:
+            raise ValueError("To refit the model, the items need labels with the names of all its concepts.")
+        with self._lock:
+            if not self._running:
+                self._running = True
+                self.preparation.failed.pop("stability", None)
+                self.preparation.progress["stability"] = 0.0
+                threading.Thread(target=self._run, args=(n_runs,), name="pellucid-stability", daemon=True).start()
+
+    def _run(self, n_runs: int) -> None:
+        try:
+            assert self.column is not None
+            rows = sample(len(self.items), ROWS)
+            X = self.items.collection.vectors(self.items.positions[rows]).astype(np.float32)
+            Y = np.stack([self.items.labels(self.column, name)[rows] for name in self.names], axis=1).astype(bool)
+            result = self.model.stability(X, Y, n_runs)
+            columns = {"overlap": result.cone_overlap, "auc": result.auc, "auc_random": result.auc_random,
+                       "auc_permuted": result.auc_permuted}  # fmt: skip
+            self.found = [{key: _known(values[j]) for key, values in columns.items()} for j in range(len(self.names))]
+            self.preparation.progress["stability"] = 1.0
+        except Exception as error:
+            LOG.exception("The stability could not be computed.")
+            self.preparation.failed["stability"] = f"{type(error).__name__}."
+        finally:
+            self._running = False
+
+
+def _known(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
