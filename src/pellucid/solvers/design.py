@@ -11,6 +11,7 @@ been in the way take part in a step; all of them limit its length, so V is feasi
 
 from __future__ import annotations
 
+import functools
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 
-from pellucid.solvers._cholesky import Floats, Ints
+from pellucid.solvers._cholesky import Floats, Ints, kernel
 from pellucid.solvers._threads import one_blas_thread, run_rows
 
 # columns looked at together: the block and its product stay in the cache
@@ -40,17 +41,21 @@ SMALL = 24
 
 
 class Columns:
-    """The columns w_p = scale_p·x_p of X (D, P), never copied as a whole."""
+    """The columns w_p = scale_p·x_p of X (D, P), never copied as a whole unless they are few."""
 
     def __init__(self, X: NDArray[Any], scale: Floats) -> None:
         self.X, self.scale = X, scale
         self.dimension, self.count = X.shape
+        self.few: Floats | None = self.take(slice(None)) if self.count <= BLOCK else None
 
     def take(self, index: Ints | slice) -> Floats:
         return np.asarray(self.X[:, index] * self.scale[index], dtype=np.float64)
 
     def lengths(self, V: Floats) -> Floats:
         """‖V w_p‖² of every column."""
+        if self.few is not None:
+            product = V @ self.few
+            return np.asarray(np.einsum("ij,ij->j", product, product))
         out = np.empty(self.count)
 
         def part(start: int, stop: int) -> None:
@@ -140,20 +145,27 @@ class Gradients:
         return np.asarray(np.einsum("ij,ij->j", self.v, self.symmetric.matrix(vector, len(self.v)) @ self.w))
 
 
+@kernel
 def moment(W: Floats, weights: Floats, ridge: float) -> Floats:
     """M = Σ η_p w_p w_pᵀ + λI."""
     M: Floats = (W * weights) @ W.T
-    M[np.diag_indices_from(M)] += ridge
+    for i in range(len(M)):
+        M[i, i] += ridge
     return M
 
 
+@kernel
 def primal_value(W: Floats, weights: Floats, ridge: float) -> float:
     """‖β‖₁,₂ (+ ‖I − Wβ‖²/2λ) of β_p = η_p M⁻¹w_p, for which I − Wβ = λM⁻¹."""
     values, vectors = np.linalg.eigh(moment(W, weights, ridge))
     if values[0] <= 1e-15 * values[-1]:
-        return float(np.inf)
+        return np.inf
     inverse = (vectors / values) @ vectors.T
-    return float(weights @ np.linalg.norm(inverse @ W, axis=0) + 0.5 * ridge * np.square(inverse).sum())
+    rows = inverse @ W
+    total = 0.0
+    for p in range(len(weights)):
+        total += weights[p] * np.sqrt((rows[:, p] ** 2).sum())
+    return float(total + 0.5 * ridge * (inverse**2).sum())
 
 
 def dual_value(V: Floats, ridge: float) -> float:
@@ -165,10 +177,15 @@ def blas_threads(dimension: int) -> AbstractContextManager[None]:
     return one_blas_thread() if dimension <= SMALL else nullcontext()
 
 
+@functools.cache
+def symmetric_matrices(dimension: int) -> Symmetric:
+    return Symmetric(dimension)
+
+
 def follow_path(columns: Columns, ridge: float = 0.0, tol: float = 1e-9, max_iter: int = 200) -> Design:
     """Solve the dual to a relative gap of ``tol``; the columns must span the space unless ``ridge`` is positive."""
     D = columns.dimension
-    symmetric = Symmetric(D)
+    symmetric = symmetric_matrices(D)
     most = max(2 * symmetric.size, 256)
     V, s = _start(columns, ridge)
     everyone = columns.count <= max(2 * most, 1000)
@@ -180,17 +197,17 @@ def follow_path(columns: Columns, ridge: float = 0.0, tol: float = 1e-9, max_ite
     best = Design(V, index, weights, np.inf, np.inf, ())
     history: tuple[float, ...] = ()
     for _ in range(max_iter):
-        step = _newton(symmetric, V, W, weights, z, ridge)
-        if step is None:  # the system is no longer solvable in this precision: the last point is as good as it gets
+        try:
+            towards, away = _directions(symmetric, V, W, weights, z, ridge)
+        except LinAlgError:  # no longer solvable in this precision: the last point is as good as it gets
             break
-        dV, change = step
-        length = _length(V, dV, W, weights, change)
+        dV, change, length = _step(V, W, weights, z, towards, away)
         V_new = V + length * dV
         s = columns.lengths(V_new)
         blocking = np.empty(0, dtype=np.int64)
         while s.max() >= 1.0:  # columns that do not take part are in the way: stop short of them and let them in
             worst = _largest(np.flatnonzero(s >= 1.0), s, most)
-            length = RETREAT * float(_reach(V, dV, columns.take(worst)).min())
+            length = RETREAT * _first_reached(V, dV, columns.take(worst))
             V_new = V + length * dV
             s = columns.lengths(V_new)
             blocking = np.union1d(blocking, worst)
@@ -221,65 +238,116 @@ def _start(columns: Columns, ridge: float) -> tuple[Floats, Floats]:
     return V * shrink, s * shrink**2
 
 
-def _newton(
+def _directions(
     symmetric: Symmetric, V: Floats, W: Floats, weights: Floats, z: Floats, ridge: float
-) -> tuple[Floats, Floats] | None:
-    """One step towards ½(MV + VM) = I, η_p z_p = μ, for a μ that a trial step towards 0 suggests; None if singular.
+) -> tuple[Floats, Floats]:
+    """The Newton direction towards ½(MV + VM) = I, η_p z_p = μ is ``towards − μ·away``.
 
     In the eigenbasis of M the first equation is diagonal in V; the second is eliminated.
     """
-    D = len(V)
+    if len(V) <= SMALL:
+        return _small_directions(V, W, weights, z, ridge, symmetric.i, symmetric.j, symmetric.factor)
     values, Q = np.linalg.eigh(moment(W, weights, ridge))
-    rotated = Q.T @ W
-    B = Gradients(symmetric, Q.T @ V @ W, rotated)
+    B = Gradients(symmetric, Q.T @ V @ W, Q.T @ W)
     H = B.gram(2 * weights / z)
     H[np.diag_indices_from(H)] += 0.5 * (values[symmetric.i] + values[symmetric.j])
-    wanted = symmetric.vector(np.eye(D) - ridge * (Q.T @ V @ Q))
-    try:
-        factor = cho_factor(H, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return None
-
-    def towards(mu: float) -> tuple[Floats, Floats]:
-        dv = cho_solve(factor, wanted - B.sum(mu / z), check_finite=False)
-        change = (mu - weights * z + 2 * weights * B.dot(dv)) / z
-        return Q @ symmetric.matrix(dv, D) @ Q.T, change
-
-    mu = float(weights @ z) / len(z)
-    dV, change = towards(0.0)
-    length = min(1.0, float(_reach(V, dV, W).min()), _to_zero(weights, change))
-    trial = (V + length * dV) @ W
-    reached = abs(float((weights + length * change) @ (1.0 - np.einsum("ij,ij->j", trial, trial)))) / len(z)
-    dV, change = towards(mu * max(min(1.0, reached / mu) ** 3, 1e-6))
-    return (dV, change) if np.isfinite(dV).all() and np.isfinite(change).all() else None
+    right = np.column_stack([symmetric.vector(np.eye(len(V)) - ridge * (Q.T @ V @ Q)), B.sum(1 / z)])
+    solved = cho_solve(cho_factor(H, overwrite_a=True, check_finite=False), right, check_finite=False)
+    towards, away = (Q @ symmetric.matrix(part, len(V)) @ Q.T for part in solved.T)
+    return towards, away
 
 
-def _reach(V: Floats, dV: Floats, W: Floats) -> Floats:
-    """For each column the t > 0 with ‖(V + t dV)w‖ = 1."""
-    now, more = V @ W, dV @ W
-    a = np.einsum("ij,ij->j", more, more)
-    b = np.einsum("ij,ij->j", now, more)
-    c = 1.0 - np.einsum("ij,ij->j", now, now)
-    root = np.sqrt(np.maximum(b * b + a * c, 0.0))
-    tiny = np.finfo(float).tiny
-    return np.asarray(np.where(b > 0, c / np.maximum(b + root, tiny), (root - b) / np.maximum(a, tiny)))
+@kernel
+def _small_directions(
+    V: Floats, W: Floats, weights: Floats, z: Floats, ridge: float, first: Ints, second: Ints, factor: Floats
+) -> tuple[Floats, Floats]:
+    """The same in one compiled piece, since small systems cost less than the calls that set them up."""
+    D, n, size = len(V), len(z), len(first)
+    values, Q = np.linalg.eigh(moment(W, weights, ridge))
+    w = Q.T @ W
+    rotated = Q.T @ V @ Q
+    v = rotated @ w
+    B = np.empty((size, n))
+    right = np.zeros((size, 2))
+    for k in range(size):
+        i, j = first[k], second[k]
+        right[k, 0] = factor[k] * ((1.0 if i == j else 0.0) - ridge * rotated[i, j])
+        for p in range(n):
+            entry = 0.5 * factor[k] * (v[i, p] * w[j, p] + v[j, p] * w[i, p])
+            right[k, 1] += entry / z[p]
+            B[k, p] = entry * np.sqrt(2 * weights[p] / z[p])
+    H = B @ B.T
+    for k in range(size):
+        H[k, k] += 0.5 * (values[first[k]] + values[second[k]])
+    solved = np.linalg.solve(H, right)
+    towards, away = np.empty((D, D)), np.empty((D, D))
+    for k in range(size):
+        i, j = first[k], second[k]
+        towards[i, j] = towards[j, i] = solved[k, 0] / factor[k]
+        away[i, j] = away[j, i] = solved[k, 1] / factor[k]
+    return Q @ towards @ Q.T, Q @ away @ Q.T
 
 
-def _to_zero(weights: Floats, change: Floats) -> float:
-    falling = change < 0
-    return float((-weights[falling] / change[falling]).min(initial=np.inf))
-
-
-def _length(V: Floats, dV: Floats, W: Floats, weights: Floats, change: Floats) -> float:
-    """How far to go: inside all constraints of these columns, and not too far from the central path."""
-    length = min(1.0, (1 - KEPT_SLACK) * float(_reach(V, dV, W).min()), 0.995 * _to_zero(weights, change))
+@kernel
+def _step(
+    V: Floats, W: Floats, weights: Floats, z: Floats, towards: Floats, away: Floats
+) -> tuple[Floats, Floats, float]:
+    """Direction of V and of the weights for a μ that a trial step towards μ = 0 suggests, and how far to go: inside
+    all constraints of these columns, and not too far from the central path."""
+    n = len(z)
+    mu = 0.0
+    for p in range(n):
+        mu += weights[p] * z[p] / n
+    now = V @ W
+    dV = towards
+    target = 0.0
+    change = np.empty(n)
+    for attempt in range(2):
+        if attempt:
+            dV = towards - target * away
+        ahead = dV @ W
+        square, cross = np.zeros(n), np.zeros(n)
+        for k in range(len(V)):
+            for p in range(n):
+                square[p] += ahead[k, p] * ahead[k, p]
+                cross[p] += now[k, p] * ahead[k, p]
+        length = 1.0
+        for p in range(n):
+            change[p] = (target - weights[p] * z[p] + 2 * weights[p] * cross[p]) / z[p]
+            length = min(length, (1 - KEPT_SLACK) * reach(square[p], cross[p], z[p]))
+            if change[p] < 0:
+                length = min(length, -0.995 * weights[p] / change[p])
+        if attempt == 0:
+            reached = 0.0
+            for p in range(n):
+                reached += (weights[p] + length * change[p]) * (z[p] - length * (2 * cross[p] + length * square[p])) / n
+            target = mu * max(min(1.0, abs(reached) / mu) ** 3, 1e-6)
     for _ in range(30):
-        ahead = (V + length * dV) @ W
-        products = (weights + length * change) * (1.0 - np.einsum("ij,ij->j", ahead, ahead))
-        if products.min() >= CENTRED * products.mean():
+        least, mean = np.inf, 0.0
+        for p in range(n):
+            product = (weights[p] + length * change[p]) * (z[p] - length * (2 * cross[p] + length * square[p]))
+            least = min(least, product)
+            mean += product / n
+        if least >= CENTRED * mean:
             break
         length *= 0.8
-    return length
+    return dV, change, length
+
+
+@kernel
+def reach(square: float, cross: float, slack: float) -> float:
+    """The t > 0 at which slack − 2t·cross − t²·square = 0."""
+    root = np.sqrt(max(cross * cross + square * slack, 0.0))
+    if cross > 0:
+        return float(slack / (cross + root))
+    return float((root - cross) / square) if square > 0 else np.inf
+
+
+def _first_reached(V: Floats, dV: Floats, W: Floats) -> float:
+    """The t at which the first of these columns meets ‖(V + t dV)w‖ = 1."""
+    now, ahead = V @ W, dV @ W
+    parts = (np.einsum("ij,ij->j", *pair) for pair in ((ahead, ahead), (now, ahead), (now, now)))
+    return min(reach(square, cross, 1.0 - s) for square, cross, s in zip(*parts))
 
 
 def _largest(index: Ints, s: Floats, most: int) -> Ints:

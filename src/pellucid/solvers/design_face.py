@@ -20,12 +20,12 @@ from pellucid.solvers.design import (
     Columns,
     Design,
     Gradients,
-    Symmetric,
     blas_threads,
     dual_value,
     follow_path,
     moment,
     primal_value,
+    symmetric_matrices,
 )
 
 # how far below 1 a computed ‖V w_p‖² may be for the column to count as being on the boundary
@@ -104,7 +104,7 @@ def _polish(columns: Columns, design: Design, ridge: float) -> Design:
     if not used.any():
         return design
     index, W, weights, V = design.index[used], W[:, used], design.weights[used], design.V
-    symmetric = Symmetric(len(W))
+    symmetric = symmetric_matrices(len(W))
     best = design
     for _ in range(8):
         values, Q = np.linalg.eigh(moment(W, weights, ridge))
@@ -154,7 +154,7 @@ def _face(columns: Columns, design: Design) -> Ints:
     doubtful = np.setdiff1d(tight, certain)
     if not doubtful.size:
         return np.asarray(certain)
-    symmetric = Symmetric(columns.dimension)
+    symmetric = symmetric_matrices(columns.dimension)
     W = columns.take(certain)
     left, values, _ = np.linalg.svd(symmetric.products(W, W), full_matrices=True)
     normal = left[:, np.count_nonzero(values > RANK * values[0]) :]  # directions that columns with weight cannot undo
@@ -190,7 +190,7 @@ def least_norm(W: Floats, M: Floats, max_iter: int = 100) -> Floats:
     η_p = max(0, w_pᵀ Y w_p) for the symmetric Y that maximises ⟨Y, M⟩ − ½‖η‖²: Newton's method on a piecewise
     quadratic, which ends after finitely many steps.
     """
-    symmetric = Symmetric(len(W))
+    symmetric = symmetric_matrices(len(W))
     target = symmetric.vector(M)
     B = Gradients(symmetric, W, W)
     y = np.zeros(symmetric.size)
