@@ -58,6 +58,9 @@ def build(state: State, *, token: str | None, hosts: Sequence[str] | None, limit
         openapi_url="/api/openapi.json",
         docs_url=None,  # both would load scripts from elsewhere
         redoc_url=None,
+        telemetry={
+            "auto_configure": False
+        },  # nothing is sent anywhere, whatever the environment asks of other services
     )
     app.state.pellucid = state
     _add_reading(app, state, limits)
@@ -107,10 +110,12 @@ def _add_reading(app: FastAPI, state: State, limits: Limits) -> None:
         row: Annotated[list[int] | None, Query(description="Rows of the map.")] = None,
         find: Annotated[str | None, Query(max_length=200, description="Part of an id or of the text.")] = None,
         start: Annotated[int, Query(ge=0, le=2**53)] = 0,
-        k: Annotated[int, Query(ge=1, le=limits.k)] = 20,
+        k: Annotated[int, Query(ge=1)] = 20,
     ) -> Any:
         """Items by their rows, by what their id or text holds, or k of them from a row on."""
         count = len(state.items)
+        if k > limits.k:
+            raise ValueError(f"k is at most {limits.k}.")
         if row is not None:
             wrong = next((r for r in row if not 0 <= r < count), None)
             if wrong is not None or len(row) > limits.k:

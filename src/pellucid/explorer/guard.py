@@ -64,7 +64,7 @@ class Guard:
                 if await self._let_in(scope, answer):
                     return
                 raise Refused(401, "This needs the token: open the address that pellucid explore printed.")
-            await self._run(scope, self._bounded(receive), answer)
+            await self._run(scope, receive, answer)
         except Refused as refused:
             await answer.fail(refused.status, refused.sentence)
         except Exception:
@@ -73,7 +73,12 @@ class Guard:
 
     async def _run(self, scope: Scope, receive: Receive, answer: Answer) -> None:
         """The app, which must begin to answer in time; sending may take as long as the network does."""
-        work = asyncio.ensure_future(self.app(scope, receive, answer.send))
+
+        async def read_and_answer() -> None:
+            body = await self._body(receive)
+            await self.app(scope, body, answer.send)
+
+        work = asyncio.ensure_future(read_and_answer())
         begun = asyncio.ensure_future(answer.begun.wait())
         try:
             done, _ = await asyncio.wait(
@@ -102,19 +107,26 @@ class Guard:
         if not length.isdigit() or int(length) > self.limits.body:
             raise Refused(413, f"The body of a request may have {self.limits.body:,} bytes.")
 
-    def _bounded(self, receive: Receive) -> Receive:
-        """Count what arrives: a body in chunks does not say its size beforehand."""
-        seen = 0
-
-        async def bounded() -> Message:
-            nonlocal seen
+    async def _body(self, receive: Receive) -> Receive:
+        """The body, read here since a body in chunks does not say its size beforehand; it is small."""
+        body, more = b"", True
+        while more:
             message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self.limits.body:
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self.limits.body:
                 raise Refused(413, f"The body of a request may have {self.limits.body:,} bytes.")
-            return message
+        whole: Message = {"type": "http.request", "body": body, "more_body": False}
+        read = False
 
-        return bounded
+        async def again() -> Message:
+            nonlocal read
+            if read:
+                return await receive()
+            read = True
+            return whole
+
+        return again
 
     def _has_token(self, headers: dict[str, str]) -> bool:
         if self.token is None:

@@ -39,7 +39,7 @@ class Preparation:
         self._thread = threading.Thread(target=self._run, name="pellucid-explorer", daemon=True)
 
     def start(self) -> None:
-        if not self._thread.is_alive():
+        if self._thread.ident is None:
             self._thread.start()
 
     def stop(self) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Place = Annotated[float, Field(ge=-1e6, le=1e6)]
 Id = Annotated[str, Field(max_length=2_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Names = Name | list[Name]
@@ -170,7 +171,7 @@ class Renamed(BaseModel):
 
 class SelectionRequest(Strict):
     layout: Literal["pca", "neighbours"] = "pca"
-    polygon: list[tuple[Number, Number]] = Field(min_length=3, max_length=500)
+    polygon: list[tuple[Place, Place]] = Field(min_length=3, max_length=500)
     k: int = Field(50, ge=0, description="So many items are listed.")
 
 
