@@ -5,6 +5,7 @@ from pellucid.search.collection import Collection
 from pellucid.search.concept_search import ConceptSearch, Hit
 from pellucid.search.engines import ENGINES, Engine, make_engine
 from pellucid.search.explanation import Explanation, explain
+from pellucid.search.quantised import PoolReport, TokenPool, TokenQueries, pool_report, unit_tokens
 
 __all__ = [
     "ENGINES",
@@ -14,6 +15,11 @@ __all__ = [
     "Engine",
     "Explanation",
     "Hit",
+    "PoolReport",
+    "TokenPool",
+    "TokenQueries",
     "explain",
     "make_engine",
+    "pool_report",
+    "unit_tokens",
 ]
