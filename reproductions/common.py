@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from pellucid._base import unit_rows
 from pellucid.preprocessing import CenteredNormalizer
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Rows of one part of a data set: vectors as they come, centred ones, coarse and fine labels."""
+    """Rows of one part of a data set: which, vectors as they come, centred ones, coarse and fine labels."""
 
+    rows: Any
     raw: Any
     vectors: Any
     coarse: Any
@@ -35,23 +37,28 @@ class Task:
     validation: Labelled
     queries: Labelled
     candidates: Labelled
-    paper: bool  # whether the paper has figures for the same labels
+    words: list[str] | None = None  # a vocabulary in the same space, if there is a text encoder
+    word_vectors: Any = None
+    paper: bool = False  # whether the paper has figures for the same labels
 
 
-def split_task(name, raw, coarse, fine, fine_to_coarse, concept_names, concept_vectors, parts, paper=False) -> Task:
-    """Leave out rows without a concept, centre with the training mean."""
+def split_task(
+    name, raw, coarse, fine, fine_to_coarse, concept_names, concept_vectors, parts, *, centre=True, **more
+) -> Task:
+    """Leave out rows without a concept; centre with the training mean, or only normalise."""
+    raw = np.asarray(raw, dtype=np.float32)
     coarse, fine = np.asarray(coarse, dtype=bool), np.asarray(fine, dtype=bool)
     parts = [rows[coarse[rows].any(axis=1)] for rows in parts]
-    normalizer = CenteredNormalizer().fit(raw[parts[0]])
-    made = [Labelled(raw[rows], normalizer.transform(raw[rows]), coarse[rows], fine[rows]) for rows in parts]
-    return Task(name, list(concept_names), concept_vectors, np.asarray(fine_to_coarse), *made, paper)
+    prepare = CenteredNormalizer().fit(raw[parts[0]]).transform if centre else unit_rows
+    made = [Labelled(rows, raw[rows], prepare(raw[rows]), coarse[rows], fine[rows]) for rows in parts]
+    return Task(name, list(concept_names), concept_vectors, np.asarray(fine_to_coarse), *made, **more)
 
 
 def coco_captions() -> Task:
     """COCO captions by image: 1 500 images train (all captions), 300 validate, 700 query, the rest are candidates."""
-    from pellucid.datasets import load_coco_captions, load_coco_concept_words
+    from pellucid.datasets import load_coco_captions, load_coco_concept_words, load_vocabulary
 
-    data, words = load_coco_captions(), load_coco_concept_words()
+    data, words, vocabulary = load_coco_captions(), load_coco_concept_words(), load_vocabulary()
     images, first = np.unique(data.image_id, return_index=True)
     place = np.empty(len(images), dtype=int)
     place[np.random.default_rng(0).permutation(len(images))] = np.arange(len(images))
@@ -69,6 +76,8 @@ def coco_captions() -> Task:
         data.coarse_names,
         words.vectors,
         parts,
+        words=vocabulary.words,
+        word_vectors=vocabulary.vectors,
         paper=True,
     )
 
@@ -88,6 +97,34 @@ def scenes() -> Task:
         data.coarse_names,
         data.concept_vectors,
         [split.train, split.validation, split.queries, split.candidates],
+        words=data.words,
+        word_vectors=data.word_vectors,
+    )
+
+
+def flickr8k(centre: bool = True) -> Task:
+    """Flickr8k images: half of the training images train, the other half are candidates; dev validates, test queries.
+
+    Concepts that nobody has, and their fine labels, are left out; there is no text encoder to go with the images.
+    """
+    from pellucid.datasets import load_flickr8k
+
+    data = load_flickr8k()
+    kept = data.coarse.any(axis=0)
+    under = kept[data.fine_to_coarse]
+    split = np.array(data.split)
+    train = np.random.default_rng(0).permutation(np.flatnonzero(split == "train"))
+    half = len(train) // 2
+    return split_task(
+        "Flickr8k images" if centre else "Flickr8k images, not centred",
+        data.vectors,
+        data.coarse[:, kept],
+        data.fine[:, under],
+        (np.cumsum(kept) - 1)[data.fine_to_coarse[under]],
+        [name for name, keep in zip(data.coarse_names, kept) if keep],
+        None,
+        [np.sort(train[:half]), np.flatnonzero(split == "dev"), np.flatnonzero(split == "test"), np.sort(train[half:])],
+        centre=centre,
     )
 
 
