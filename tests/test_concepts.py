@@ -162,7 +162,7 @@ def test_number_of_atoms_by_energy(rng):
 def test_start_is_the_supervised_svd(rng):
     rows = rng.standard_normal((50, 8)) + 1
     for data in (rows, rows[:6]):
-        atoms = svd_atoms(data, 3)
+        atoms = svd_atoms(data, np.arange(len(data)), 3)
         right = np.linalg.svd(data)[2][:3]
         np.testing.assert_allclose(np.abs(np.einsum("ij,ij->i", atoms, right)), 1, atol=1e-9)
         up = np.square(np.maximum(data @ atoms.T, 0)).sum(axis=0)

@@ -21,6 +21,7 @@ from pellucid.concepts.labels import Indicator, align, as_indicator, require_mem
 from pellucid.concepts.learning import Sweep, batches, initial_atoms, mean_error, solve_codes, update_atoms
 from pellucid.concepts.sizes import AtomCounts, select_n_atoms
 from pellucid.concepts.stability import Stability, stability
+from pellucid.solvers._threads import one_blas_thread
 
 
 class ConceptSubspaces(SavedMixin, Cones):
@@ -223,9 +224,11 @@ class ConceptSubspaces(SavedMixin, Cones):
         return total, None
 
     def _update(self, X: NDArray[Any], Y: Indicator, codes: NDArray[Any], reseed: bool = True) -> Sweep:
-        return update_atoms(
-            X, Y, self.atoms_, self.groups_, codes, self.update, self.monotone, self.ridge, reseed=reseed
-        )
+        # one thread for the many small products; passes over rows run on all threads anyway
+        with one_blas_thread():
+            return update_atoms(
+                X, Y, self.atoms_, self.groups_, codes, self.update, self.monotone, self.ridge, reseed=reseed
+            )
 
     def _error(self, X: NDArray[Any], Y: Indicator) -> float:
         return mean_error(X, Y, self.atoms_, self.groups_, self.ridge)

@@ -38,25 +38,29 @@ def initial_atoms(
     """Atoms to start from, concept by concept; a concept never gets more atoms than it has rows."""
     blocks = []
     for j in range(Y.shape[1]):
-        rows = X[np.flatnonzero(Y[:, j])]
-        size = n_atoms if isinstance(n_atoms, float) else min(n_atoms[j], len(rows))
-        blocks.append(svd_atoms(rows, size) if init == "svd" else sample_atoms(rows, size, rng))
+        members = np.flatnonzero(Y[:, j])
+        size = n_atoms if isinstance(n_atoms, float) else min(n_atoms[j], len(members))
+        blocks.append(svd_atoms(X, members, size) if init == "svd" else sample_atoms(X, members, size, rng))
     groups = np.repeat(np.arange(Y.shape[1]), [len(block) for block in blocks])
     return np.vstack(blocks).astype(X.dtype), groups
 
 
-def svd_atoms(rows: Floats, size: int | float) -> Floats:
+def svd_atoms(X: Floats, members: NDArray[np.int64], size: int | float) -> Floats:
     """Leading right singular vectors of a concept's rows, each with its majority sign (Algorithm 1, first loop).
 
     A float asks for as many as keep that share of the energy.
     """
-    if len(rows) <= rows.shape[1]:
-        _, values, vectors = np.linalg.svd(rows.astype(np.float64, copy=False), full_matrices=False)
+    # at this size a second thread only waits, and where cores are busy it waits long
+    if len(members) <= X.shape[1]:
+        with one_blas_thread():
+            _, values, vectors = np.linalg.svd(X[members].astype(np.float64, copy=False), full_matrices=False)
         energy = values**2
     else:
-        gram = (rows.T @ rows).astype(np.float64)
+        gram = np.zeros((X.shape[1], X.shape[1]))
+        for rows in _blocks(X, members):
+            gram += rows.T @ rows
         last = None if isinstance(size, float) else (max(0, len(gram) - size), len(gram) - 1)
-        with one_blas_thread():  # at this size a second thread only waits, and where cores are busy it waits long
+        with one_blas_thread():
             energy, columns = eigh(gram, subset_by_index=last)
         energy, vectors = np.maximum(energy[::-1], 0.0), columns[:, ::-1].T
     if isinstance(size, float):
@@ -64,17 +68,23 @@ def svd_atoms(rows: Floats, size: int | float) -> Floats:
         size = int(np.searchsorted(share, size - 1e-12)) + 1
     rank = max(1, int(np.count_nonzero(energy > 1e-12 * energy[0])))
     atoms = vectors[: min(size, rank)]
-    signs = np.array([majority_sign(column) for column in (rows @ atoms.T.astype(rows.dtype)).T])
-    return np.asarray(atoms * signs[:, None])
+    projections = np.concatenate([rows @ atoms.T.astype(rows.dtype) for rows in _blocks(X, members)])
+    return np.asarray(atoms * np.array([majority_sign(column) for column in projections.T])[:, None])
 
 
-def sample_atoms(rows: Floats, size: int | float, rng: np.random.RandomState) -> Floats:
+def sample_atoms(X: Floats, members: NDArray[np.int64], size: int | float, rng: np.random.RandomState) -> Floats:
     """Rows of the concept drawn at random, as k-means starts."""
     if isinstance(size, float):
-        size = len(svd_atoms(rows, size))
-    chosen = rows[rng.permutation(len(rows))[:size]].astype(np.float64)
+        size = len(svd_atoms(X, members, size))
+    chosen = X[rng.permutation(members)[:size]].astype(np.float64)
     lengths = np.linalg.norm(chosen, axis=1, keepdims=True)
     return np.asarray(chosen / np.where(lengths > 0, lengths, 1))
+
+
+def _blocks(X: Floats, members: NDArray[np.int64]) -> Iterator[Floats]:
+    """A concept's rows, so many at a time that a memory map is never read as a whole."""
+    for start in range(0, len(members), BLOCK_ROWS):
+        yield np.asarray(X[members[start : start + BLOCK_ROWS]])
 
 
 def atom_mask(Y: Indicator, groups: NDArray[np.int64]) -> Indicator:
@@ -106,7 +116,7 @@ def update_atoms(
 ) -> Sweep:
     """Change every atom in turn, with its coefficients, all others fixed (Eq. 6); ``atoms`` and ``codes`` are
     overwritten. Atoms that no row uses are re-seeded, or left alone in a mini-batch that need not know them."""
-    R = X - codes @ atoms
+    R = residual(X, codes, atoms)
     used = sparse.csc_matrix(codes)
     reseeded, largest = 0, 0.0
     for m in range(len(atoms)):
@@ -132,6 +142,17 @@ def update_atoms(
         atoms[m], codes[support, m] = atom, coefficients
     error = float(sum(np.vdot(r, r) for r in np.array_split(R.ravel(), 64)))
     return Sweep(error, ridge * float(np.vdot(codes, codes)), reseeded, largest)
+
+
+def residual(X: Floats, codes: Floats, atoms: Floats) -> Floats:
+    """R = X − AB."""
+    R = np.empty(X.shape, dtype=X.dtype)
+
+    def part(start: int, stop: int) -> None:
+        np.subtract(X[start:stop], codes[start:stop] @ atoms, out=R[start:stop])
+
+    run_rows(part, len(X))
+    return R
 
 
 def atom_step(rest: Remainder, update: str) -> Floats:
@@ -275,7 +296,7 @@ def mean_error(X: Floats, Y: Indicator, atoms: Floats, groups: NDArray[np.int64]
     for start in range(0, len(X), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         codes = solve_codes(X[rows], Y[rows], atoms, groups, ridge)
-        R = X[rows] - codes @ atoms
+        R = residual(X[rows], codes, atoms)
         total += float(np.square(R, dtype=np.float64).sum() + ridge * np.square(codes, dtype=np.float64).sum())
     return total / len(X)
 
