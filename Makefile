@@ -34,7 +34,7 @@ web:
 	cd web && npm ci --no-audit --no-fund && npm run check && npm run build
 
 browser: $(VENV)/.dev
-	$(BIN)/python -m pytest tests/browser
+	PELLUCID_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build

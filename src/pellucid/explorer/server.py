@@ -21,6 +21,7 @@ class Server:
 
     def __init__(self, app: FastAPI, host: str, port: int, token: str | None) -> None:
         uvicorn = require("uvicorn", "explore")
+        self.app = app
         self._socket = bind(host, port)
         self.host, self.port = host, self._socket.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
