@@ -447,6 +447,17 @@ def test_select_is_diversify(files, data, tmp_path):
     assert np.load(tmp_path / "s.npy").shape == (3, 10)
 
 
+def test_select_a_basis(tmp_path):
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    X = np.vstack([rng.normal(size=(20, 3)), basis, 3 * rng.normal(size=(20, 3))])
+    np.save(tmp_path / "v.npy", X)
+    assert [row["row"] for row in found("select", tmp_path / "v.npy", "--isometric")] == [20, 21, 22]
+    assert "-k" in fails("select", tmp_path / "v.npy", code=2)
+    assert "-k" in fails("select", tmp_path / "v.npy", "-k", 2, "--isometric", code=2)
+    assert "--relevance" in fails("select", tmp_path / "v.npy", "--isometric", "--relevance", "x", code=2)
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell):
     script = run("completion", shell).stdout
@@ -510,3 +521,9 @@ def test_a_reader_that_leaves_early_is_no_error(files, model):
     line = f"{SCRIPT} concepts project {files / 'v.parquet'} -m {model} --json | head -c 10"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
     assert done.stderr == ""
+
+
+def test_explore_refuses_vectors_that_the_model_would_misread(files, model, tmp_path):
+    pytest.importorskip("fastapi", reason="the extra pellucid[explore] is not installed")
+    run("index", files / "v.npy", "-o", tmp_path / "raw")
+    assert "index them with --model" in fails("explore", tmp_path / "raw", "--model", model, code=2)

@@ -50,18 +50,21 @@ class Unprepared:
         return prepared
 
 
-def concept_search(collection: Collection, model: Any) -> ConceptSearch:
-    """A search of the collection by the concepts of the model, whichever way its vectors are kept."""
+def same_preparation(folder: Path, model: Any) -> bool:
+    """Whether the collection holds vectors as the model needs them; refused if it was prepared for another one."""
     import numpy as np
 
+    before, kept = getattr(model, "preprocessing_", None), preparation(folder)
+    if kept is not None and before is not None and not np.array_equal(before.mean_, kept.mean_):
+        raise click.UsageError(f"{folder} was prepared for another model: index its vectors again with --model.")
+    return before is None or kept is not None
+
+
+def concept_search(collection: Collection, model: Any) -> ConceptSearch:
+    """A search of the collection by the concepts of the model, whichever way its vectors are kept."""
     from pellucid.search import ConceptSearch
 
-    before, kept = getattr(model, "preprocessing_", None), preparation(collection.folder)
-    if kept is not None and before is not None and not np.array_equal(before.mean_, kept.mean_):
-        raise click.UsageError(
-            f"{collection.folder} was prepared for another model: index its vectors again with --model."
-        )
-    if before is None or kept is not None:
+    if same_preparation(collection.folder, model):
         return ConceptSearch(collection, model)
-    unprepared: Any = Unprepared(collection, before)
+    unprepared: Any = Unprepared(collection, model.preprocessing_)
     return ConceptSearch(unprepared, model)

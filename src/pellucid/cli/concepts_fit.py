@@ -208,10 +208,11 @@ def show(found: dict[str, Any]) -> None:
         bar = "█" * max(1, round(24 * concept["rows"] / most))
         cells = counted(concept["rows"]), str(concept["atoms"]), f"[blue]{bar}[/]"
         table.add_row(escape(concept["name"]), *cells)
+    sweeps = f"{found['sweeps']} sweep{'' if found['sweeps'] == 1 else 's'}"
     out = screen()
     out.print(table)
     out.print(
         f"\n{counted(found['rows'])} vectors of {found['dimensions']} numbers; error per row "
-        f"{found['error_at_start']:.3f} at the start, [bold]{found['error_after_fit']:.3f}[/] after "
-        f"{found['sweeps']} sweeps, {found['seconds']:.1f} s.\nModel: [bold]{escape(found['model'])}[/]"
+        f"{found['error_at_start']:.3f} at the start, [bold]{found['error_after_fit']:.3f}[/] after {sweeps}, "
+        f"{found['seconds']:.1f} s.\nModel: [bold]{escape(found['model'])}[/]"
     )

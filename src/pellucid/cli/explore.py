@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
+from typing import Any
 
 import click
+
+from pellucid.cli._common import load_model, read_words
 
 PORT = 8750
 
@@ -49,9 +52,12 @@ def command(
     no_browser: bool,
 ) -> None:
     """Look at COLLECTION on a map, take its items apart, and search it by concept, in a browser."""
+    from pellucid.cli._prepared import same_preparation
     from pellucid.explorer import Server, serve
 
-    vocabulary = {} if words is None else read_words(words)
+    if model is not None and not same_preparation(collection, load_model(model)):
+        raise click.UsageError(f"{collection} holds vectors as they came: index them with --model to see concepts.")
+    vocabulary: dict[str, Any] = {} if words is None else dict(zip(("words", "word_vectors"), read_words(words)))
 
     def on(where: int) -> Server:
         return serve(collection, model, host=host, port=where, token=token, **vocabulary)
@@ -66,12 +72,3 @@ def command(
     if not no_browser:
         webbrowser.open(server.url)
     server.run()
-
-
-def read_words(path: Path) -> dict[str, object]:
-    from pellucid import vectors
-
-    found = vectors.read(path)
-    if found.ids is None:
-        raise click.UsageError(f"{path} has vectors, but no ids that could be the words.")
-    return {"words": found.ids, "word_vectors": found.vectors}

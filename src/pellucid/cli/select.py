@@ -1,4 +1,4 @@
-"""`pellucid select`: a few rows that are unlike each other."""
+"""`pellucid select`: a few rows that are unlike each other, or that make the best basis."""
 
 from __future__ import annotations
 
@@ -21,10 +21,19 @@ from pellucid.cli._common import (
 if TYPE_CHECKING:
     from pellucid.vectors import VectorFile
 
+# losses that the search for a basis may compute: about a minute for 500 rows of 20 numbers
+MAX_SUBSETS = 100_000
+
 
 @click.command("select")
 @vectors_argument
-@click.option("-k", type=click.IntRange(min=1), required=True, help="How many rows.")
+@click.option("-k", type=click.IntRange(min=1), help="How many rows that are unlike each other.")
+@click.option(
+    "--isometric",
+    is_flag=True,
+    help="Instead of k rows, the basis: as many as there are dimensions, as orthonormal as possible. For vectors of "
+    "few dimensions.",
+)
 @click.option("--relevance", help="Column of numbers, larger is better; all rows count the same without it.")
 @click.option(
     "--diversity", type=click.FloatRange(0, 1), default=0.5, show_default=True,
@@ -34,17 +43,28 @@ if TYPE_CHECKING:
 @column_option
 @json_option
 def command(
-    vectors: Path, k: int, relevance: str | None, diversity: float, output: Path | None, column: str | None,
+    vectors: Path,
+    k: int | None,
+    isometric: bool,
+    relevance: str | None,
+    diversity: float,
+    output: Path | None,
+    column: str | None,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Choose k rows of VECTORS that are unlike each other, in order: every beginning of the list is diverse too.
 
     \b
     Examples:
       pellucid select photos.parquet -k 12
       pellucid select results.parquet -k 10 --relevance score --diversity 0.3 -o varied.parquet
+      pellucid select gradients.npy --isometric
       cat photos.npy | pellucid select - -k 5 --json
     """
+    if (k is None) != isometric:
+        raise click.UsageError("Say how many rows with -k, or ask for --isometric ones, which are as many as they are.")
+    if isometric and relevance is not None:
+        raise click.UsageError("--relevance goes with -k.")
     if output is not None:
         check_output(output, ".npy", ".parquet")
     from pellucid import vectors as files
@@ -52,7 +72,7 @@ def command(
     with readable(vectors) as source:
         found = files.read(source, column, labels=[relevance] if relevance else [])
         check_finite(found.vectors, source, 0)
-        chosen = choose(found, k, relevance, diversity)
+        chosen = choose(found, k, relevance, diversity) if k is not None else basis(found)
         if output is not None:
             write(found, chosen, output)
     rows = [row_of(found, i) for i in chosen]
@@ -74,6 +94,16 @@ def choose(found: VectorFile, k: int, relevance: str | None, diversity: float) -
     if score is not None and score.dtype.kind not in "fiub":
         raise click.UsageError(f"The column {relevance!r} holds {score.dtype} values, where numbers are needed.")
     return [int(i) for i in diversify(found.vectors, k, score, diversity=diversity)]
+
+
+def basis(found: VectorFile) -> list[int]:
+    """Rows that span all others with as little distortion as possible."""
+    from pellucid.cli._common import status
+    from pellucid.selection import IsometryPursuit
+
+    with status("Looking for the most orthonormal rows …"):
+        fitted = IsometryPursuit(max_subsets=MAX_SUBSETS, random_state=0).fit(found.vectors.T)
+    return [int(i) for i in fitted.selected_]
 
 
 def write(found: VectorFile, chosen: list[int], output: Path) -> None:
