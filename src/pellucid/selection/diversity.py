@@ -11,9 +11,9 @@ from pellucid._base import unit_rows
 from pellucid.solvers._checks import as_matrix, as_vector, check_finite, working_dtype
 
 # what is left of a unit row once the chosen ones are taken out, below which it only repeats them
-REPEATED = 1e-6
-# share of the range of relevance that the least relevant row keeps
-LEAST = 1e-6
+REPEATED = 1e-5
+# at diversity ½ the least relevant row is made exp(−STEEP) long
+STEEP = 0.5
 
 
 def diversify(
@@ -56,12 +56,13 @@ def diversify(
 
 
 def _log_weights(relevance: NDArray[np.float64], diversity: float) -> NDArray[np.float64]:
-    """Logarithm of the length that each unit row is given: the share of the range of relevance, to a power."""
+    """Logarithm of the length that each unit row is given: 0 for the most relevant, the same below for the least,
+    whatever the scale of relevance."""
     half = relevance / 2  # differences of halves cannot overflow
     if half.min() == half.max():
         return np.zeros(len(half))
-    share = (half - half.min()) / (half.max() - half.min())
-    return np.asarray(np.log(np.maximum(share, LEAST)) * (1 / diversity - 1))
+    behind = (half.max() - half) / (half.max() - half.min())
+    return np.asarray(behind * STEEP * (1 - 1 / diversity))
 
 
 def _spread(units: NDArray[Any], log_weight: NDArray[np.float64], k: int) -> list[int]:

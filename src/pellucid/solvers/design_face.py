@@ -30,6 +30,8 @@ from pellucid.solvers.design import (
 
 # how far below 1 a computed ‖V w_p‖² may be for the column to count as being on the boundary
 TIGHT = 1e-8
+# a weight below this share of the largest is zero
+UNUSED = 1e-7
 # a gap that is round-off
 EXACT = 1e-14
 # smallest eigenvalue of WWᵀ, as a share of the largest, at which W has full rank
@@ -94,18 +96,36 @@ def basis_pursuit(
 def _polish(columns: Columns, design: Design, ridge: float) -> Design:
     """Newton's method on the optimality conditions of the columns with weight, to the last digits.
 
+    Where it takes a weight to zero, the column was only near its constraint, or on it without being of use: it is
+    left out, and the rest starts again.
+    """
+    W = columns.take(design.index)
+    product = design.V @ W
+    share = design.weights / design.weights.sum() * len(W)  # of one orthonormal column
+    used = share > 1.0 - np.einsum("ij,ij->j", product, product)
+    while used.any():
+        polished, weights = _newton(columns, design, used, ridge)
+        if polished is not None:
+            return polished
+        fewer = used.copy()
+        fewer[used] = weights > UNUSED * weights.max()
+        if fewer.sum() == used.sum():
+            break
+        used = fewer
+    certain = used & (share > np.sqrt(design.gap))
+    return replace(design, index=design.index[certain], weights=design.weights[certain]) if certain.any() else design
+
+
+def _newton(columns: Columns, design: Design, used: NDArray[np.bool_], ridge: float) -> tuple[Design | None, Floats]:
+    """The optimum with weight on ``used`` columns only, if there the gap closes, and where the weights went.
+
     A proximal term keeps the weights where they are as far as the conditions leave them free, so a point inside of the
     optimal polytope stays inside.
     """
-    W = columns.take(design.index)
-    share = design.weights / design.weights.sum() * len(W)  # of one orthonormal column
-    product = design.V @ W
-    used = share > 1.0 - np.einsum("ij,ij->j", product, product)
-    if not used.any():
-        return design
-    index, W, weights, V = design.index[used], W[:, used], design.weights[used], design.V
+    index, weights, V = design.index[used], design.weights[used], design.V
+    W = columns.take(index)
     symmetric = symmetric_matrices(len(W))
-    best = design
+    best = None
     for _ in range(8):
         values, Q = np.linalg.eigh(moment(W, weights, ridge))
         v, w = Q.T @ V @ W, Q.T @ W
@@ -122,15 +142,15 @@ def _polish(columns: Columns, design: Design, ridge: float) -> Design:
             break
         weights = weights + (B.dot(dv) - missing) / proximal
         V = V + Q @ symmetric.matrix(dv, len(W)) @ Q.T
-        if weights.min() <= 0:
-            break
+        if weights.min() <= UNUSED * weights.max():
+            return None, weights
         found = _certified(columns, Design(V, index, weights, np.inf, np.inf, design.history), ridge)
-        if found.gap >= best.gap:
+        if best is not None and found.gap >= best.gap:
             break
         best = found
         if best.gap <= EXACT:
             break
-    return best
+    return (best if best is not None and best.gap < design.gap else None), weights
 
 
 def _certified(columns: Columns, design: Design, ridge: float) -> Design:
@@ -150,7 +170,7 @@ def _face(columns: Columns, design: Design) -> Ints:
     from scipy.optimize import linprog
 
     tight = np.flatnonzero(columns.lengths(design.V) >= 1.0 - max(TIGHT, 100 * design.gap))
-    certain = design.index[design.weights > RANK * design.weights.max()]
+    certain = design.index
     doubtful = np.setdiff1d(tight, certain)
     if not doubtful.size:
         return np.asarray(certain)

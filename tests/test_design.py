@@ -1,0 +1,202 @@
+"""Multitask basis pursuit: against cone solvers, its certificate, and the whole of its optimal set."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import MultiTaskLasso
+
+from pellucid.solvers import basis_pursuit
+from pellucid.solvers import design as design_module
+from pellucid.solvers.design import Columns, follow_path, symmetric_matrices
+from pellucid.solvers.design_face import least_norm
+
+
+def random_columns(D, P, seed=0, unit=False):
+    W = np.random.default_rng(seed).standard_normal((D, P))
+    lengths = np.linalg.norm(W, axis=0)
+    return W / lengths if unit else W * (2 * np.e / (np.exp(lengths) + np.exp(1 / lengths)) / lengths)
+
+
+def coefficients(W, found):
+    beta = np.zeros(W.T.shape)
+    beta[found.candidates] = found.weights[:, None] * (found.V @ W[:, found.candidates]).T
+    return beta
+
+
+def cone_solver(W):
+    cp = pytest.importorskip("cvxpy")
+    beta = cp.Variable(W.T.shape)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.norm(beta, 2, axis=1))), [W @ beta == np.eye(len(W))])
+    return problem.solve(solver="CLARABEL"), beta.value
+
+
+@pytest.mark.parametrize(("D", "P"), [(1, 5), (2, 3), (4, 75), (6, 89)])
+def test_a_cone_solver_finds_the_same(D, P):
+    W = random_columns(D, P, seed=P)
+    found = basis_pursuit(W)
+    value, beta = cone_solver(W)
+    assert found.objective[-1] == pytest.approx(value, rel=1e-6)
+    assert found.gap < 1e-12
+    np.testing.assert_allclose(coefficients(W, found), beta, atol=1e-4)
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize(("D", "P"), [(3, 40), (6, 5_000), (12, 3_000)])
+def test_certificate_feasibility_and_strong_duality(D, P, unit):
+    W = random_columns(D, P, unit=unit)
+    found = basis_pursuit(W)
+    beta = coefficients(W, found)
+    np.testing.assert_allclose(W @ beta, np.eye(D), atol=1e-11)
+    assert np.linalg.norm(found.V @ W, axis=0).max() <= 1 + 1e-12
+    assert np.linalg.norm(beta, axis=1).sum() == pytest.approx(np.trace(found.V), rel=1e-11)
+
+
+def test_columns_that_first_stand_aside_are_let_in():
+    W = random_columns(6, 20_000, seed=3)
+    found, design = basis_pursuit(W), follow_path(Columns(W, np.ones(20_000)))
+    assert len(design.index) < 2_000
+    direct = follow_path(Columns(W[:, found.candidates], np.ones(len(found.candidates))))
+    assert found.objective[-1] == pytest.approx(direct.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 0.1, 0.5, 0.9])
+def test_the_penalised_form_is_the_multitask_lasso(ridge):
+    W = random_columns(5, 60, seed=1)
+    W /= np.linalg.norm(W, axis=0).max()
+    found = basis_pursuit(W, ridge=ridge)
+    lasso = MultiTaskLasso(alpha=ridge / 5, fit_intercept=False, tol=1e-13, max_iter=300_000).fit(W, np.eye(5))
+    np.testing.assert_allclose(coefficients(W, found), lasso.coef_.T, atol=1e-7)
+    np.testing.assert_allclose(np.eye(5) - W @ coefficients(W, found), ridge * found.V, atol=1e-10)
+
+
+def test_the_penalised_form_needs_no_full_rank():
+    W = random_columns(5, 30)
+    W[4] = 0
+    assert basis_pursuit(W, ridge=0.1).gap < 1e-9
+    with pytest.raises(ValueError, match="do not span all 5 dimensions"):
+        basis_pursuit(W)
+
+
+def counter_example():
+    """Unit columns at 0°, 90°, six near +20° and six near −20° (the first two are orthonormal)."""
+    angles = np.deg2rad(np.concatenate([[0, 90], 20 + np.linspace(-1, 1, 6), -20 + np.linspace(-1, 1, 6)]))
+    return np.array([np.cos(angles), np.sin(angles)])
+
+
+def test_propositions_4_and_8_fail_for_the_least_norm_and_hold_for_the_union():
+    W = counter_example()
+    found = basis_pursuit(W)
+    assert found.objective[-1] == pytest.approx(2.0, abs=1e-12)  # what the orthonormal pair attains
+    assert found.weights[found.candidates == 0] == 0  # Eq. 22 gives the column at 0° no weight
+    assert set(found.candidates) == set(range(14))
+
+
+def test_the_least_norm_is_a_projection_that_a_general_solver_confirms():
+    cp = pytest.importorskip("cvxpy")
+    for seed in range(4):
+        W = random_columns(4, 30, seed=seed, unit=True)
+        M = np.eye(4) if seed else W @ W.T
+        eta = cp.Variable(30, nonneg=True)
+        constraint = sum(eta[p] * np.outer(W[:, p], W[:, p]) for p in range(30)) == M
+        cp.Problem(cp.Minimize(cp.sum_squares(eta)), [constraint]).solve(solver="CLARABEL")
+        np.testing.assert_allclose(least_norm(W, M), eta.value, atol=1e-5)
+
+
+def usable(W, p):
+    """Whether some optimal solution gives column p weight, where M = V = I."""
+    A = symmetric_matrices(len(W)).products(W, W)
+    M = symmetric_matrices(len(W)).vector(np.eye(len(W)))
+    share = 1e-4 * A[:, p]  # if p can have weight at all, then (for these sizes) at least this much
+    return scipy.optimize.nnls(A, M - share)[1] < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_union_is_what_trying_every_column_finds(seed):
+    rng = np.random.default_rng(seed)
+    W = rng.standard_normal((3, 14))
+    W /= np.linalg.norm(W, axis=0)
+    W[:, :3] = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    W[:, 10:] *= 0.9
+    if seed % 2:
+        W[:, 8] = W[:, 1]  # a duplicate of an orthonormal column
+    if seed % 3 == 0:
+        W[:, 7] = (W[:, 0] + W[:, 1]) / np.sqrt(2)  # of use only beside its mirror image
+    if seed % 6 == 0:
+        W[:, 6] = (W[:, 0] - W[:, 1]) / np.sqrt(2)
+    found = basis_pursuit(W)
+    assert set(found.candidates) == {p for p in range(10) if usable(W[:, :10], p)}
+    assert {0, 1, 2} <= set(found.candidates)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 7), st.integers(0, 60), st.integers(0, 10_000))
+def test_an_orthonormal_subset_is_always_contained(D, others, seed):
+    rng = np.random.default_rng(seed)
+    W = rng.standard_normal((D, D + others))
+    W /= np.maximum(np.linalg.norm(W, axis=0), rng.choice([1e-9, 2.0], D + others))  # some shorter than 1
+    planted = rng.permutation(D + others)[:D]
+    W[:, planted] = np.linalg.qr(rng.standard_normal((D, D)))[0]
+    found = basis_pursuit(W)
+    assert found.objective[-1] == pytest.approx(D, rel=1e-9)
+    assert set(planted) <= set(found.candidates)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(2, 6), st.integers(0, 10_000))
+def test_rotation_changes_no_support(D, seed):
+    rng = np.random.default_rng(seed)
+    W = random_columns(D, 30, seed)
+    U = np.linalg.qr(rng.standard_normal((D, D)))[0]
+    one, other = basis_pursuit(W), basis_pursuit(U @ W)
+    np.testing.assert_array_equal(one.candidates, other.candidates)
+    np.testing.assert_allclose(one.weights, other.weights, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(U @ one.V @ U.T, other.V, atol=1e-8)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_the_scale_of_the_columns_does_not_matter(factor):
+    W = random_columns(4, 50)
+    one, other = basis_pursuit(W), basis_pursuit(W, np.full(50, factor))
+    np.testing.assert_array_equal(one.candidates, other.candidates)
+    assert other.objective[-1] * factor == pytest.approx(one.objective[-1], rel=1e-9)
+
+
+def test_both_ways_to_the_newton_directions_agree(monkeypatch):
+    W = random_columns(5, 40)
+    symmetric = symmetric_matrices(5)
+    V = np.eye(5) / 2
+    z = 1 - np.square(V @ W).sum(axis=0)
+    small = design_module._directions(symmetric, V, W, np.ones(40), z, 0.1)
+    monkeypatch.setattr(design_module, "SMALL", 0)
+    large = design_module._directions(symmetric, V, W, np.ones(40), z, 0.1)
+    np.testing.assert_allclose(small, large, rtol=1e-9, atol=1e-12)
+
+
+def test_it_says_when_it_has_not_converged():
+    with pytest.warns(ConvergenceWarning, match="relative duality gap"):
+        found = basis_pursuit(random_columns(8, 300), max_iter=2)
+    assert found.gap > 1e-9
+    assert 1 - np.trace(found.V) / found.objective[2] == pytest.approx(found.gap, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("W", "message"),
+    [
+        ([[1.0, np.nan], [0.0, 1.0]], "nan at row 0, column 1"),
+        ([[0.0, 0.0]], "do not span"),
+        ([["a"]], "real numbers"),
+        (np.ones((2, 0)), "empty"),
+        (np.ones(3), "two-dimensional"),
+    ],
+)
+def test_bad_input_is_named(W, message):
+    with pytest.raises(ValueError, match=message):
+        basis_pursuit(W)
+
+
+def test_a_ridge_as_long_as_the_longest_column_is_refused():
+    with pytest.raises(ValueError, match="the solution is zero"):
+        basis_pursuit(np.eye(2), ridge=1.0)
