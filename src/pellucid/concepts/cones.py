@@ -79,7 +79,7 @@ class Cones(TransformerMixin, BaseEstimator):
         for j in self._indices(concept):
             mine |= self.groups_ == j
         data = self._rows(X)
-        atoms = self.atoms_[mine].astype(data.dtype)
+        atoms = self.atoms_[mine].astype(data.dtype, copy=False)
         return np.asarray(nnls(data, atoms, ridge=self.ridge).codes @ atoms)
 
     def remove(self, X: ArrayLike, concept: Names) -> NDArray[Any]:

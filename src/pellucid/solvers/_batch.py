@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pellucid.solvers._checks import ADVICE, FloatMatrix, as_matrix, attainable, check_finite, warn_unconverged
+from pellucid.solvers._cholesky import kernel
 from pellucid.solvers._kernel import solve_rows
 from pellucid.solvers._threads import one_blas_thread, run_rows
 
@@ -50,13 +51,11 @@ class Problem:
         tol: float,
         max_iter: int,
     ) -> None:
-        if not np.isfinite(G).all():
+        self.scaled, self.lengths, shortest, longest = _to_unit_diagonal(G, float(ridge))
+        if not longest < np.inf:
             raise ValueError("atoms are so long that their products overflow; rescale them.")
-        if G.diagonal().min() < 1e-290:
+        if shortest < 1e-290:
             raise ValueError("atoms are so short that their products vanish; rescale them.")
-        self.lengths = np.sqrt(G.diagonal() + ridge)
-        self.scaled = G / self.lengths / self.lengths[:, None]
-        self.scaled.flat[:: len(G) + 1] = 1.0  # the diagonal
         # an answer is certified to ``tol``, but the kernel goes on to round-off: where atoms are alike, a small
         # residual still allows codes that are far off
         self.tol, self.max_iter = min(tol, KERNEL_TOL), min(int(max_iter), 1 << 40)
@@ -68,6 +67,27 @@ class Problem:
         solve_rows(
             C, self.scaled, self.lengths, mask, self.alpha, self.lower, self.upper, codes, kkt, self.tol, self.max_iter
         )
+
+
+@kernel
+def _to_unit_diagonal(G: NDArray[np.float64], ridge: float) -> tuple[Any, Any, float, float]:
+    """G + ρI with its diagonal scaled to ones, the lengths it was divided by, and the least and the largest entry of
+    the diagonal of G (which for a Gram matrix bounds the others; NaN counts as largest). A kernel, since a handful of
+    array operations would take longer than the rest of a small solve."""
+    m = G.shape[0]
+    scaled, lengths = np.empty((m, m)), np.empty(m)
+    shortest, longest = np.inf, 0.0
+    for i in range(m):
+        shortest = min(shortest, G[i, i])
+        if not G[i, i] <= longest:
+            longest = G[i, i]
+        length = np.sqrt(G[i, i] + ridge)
+        lengths[i] = 1.0 if length == 0.0 else length  # the caller refuses such a G
+    for i in range(m):
+        for j in range(m):
+            scaled[i, j] = G[i, j] / lengths[i] / lengths[j]
+        scaled[i, i] = 1.0
+    return scaled, lengths, shortest, longest
 
 
 def gram(atoms: FloatMatrix) -> NDArray[np.float64]:

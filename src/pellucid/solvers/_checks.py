@@ -79,10 +79,12 @@ def as_atoms(values: ArrayLike, beside: NDArray[Any]) -> FloatMatrix:
     """A finite (m, d) array of atoms, none of zero length, in the precision they and ``beside`` allow."""
     given = as_matrix(values, "atoms")
     atoms: FloatMatrix = np.ascontiguousarray(given, dtype=working_dtype(given, beside))
-    check_finite(atoms, "atoms")
-    zero = np.flatnonzero(~atoms.any(axis=1))
-    if zero.size:
-        raise ValueError(f"atoms has zero length at row {zero[0]}; drop that atom first.")
+    squares = np.einsum("ij,ij->i", atoms, atoms)
+    if not 0 < squares.min() <= squares.max() < np.inf:  # something is wrong, or only too long or short to be squared
+        check_finite(atoms, "atoms")
+        zero = np.flatnonzero(~atoms.any(axis=1))
+        if zero.size:
+            raise ValueError(f"atoms has zero length at row {zero[0]}; drop that atom first.")
     return atoms
 
 
