@@ -166,7 +166,7 @@ def test_one_item_with_any_id_and_any_values(client):
     assert client.get("/api/item", params={"id": 'naïve "quote"'}).json()["row"] == 1
     missing = client.get("/api/item", params={"id": "nope"})
     assert missing.status_code == 404
-    assert "There is no item 'nope'" in missing.json()["detail"]
+    assert missing.json()["detail"] == "There is no item 'nope'."
 
 
 def test_thumbnails_are_pictures_or_nothing(client):

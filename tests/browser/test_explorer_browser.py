@@ -31,6 +31,20 @@ def still(page):
     )
 
 
+def points_drawn(page):
+    """How many pixels of the map are not background."""
+    return page.evaluate(
+        """() => {
+            const canvas = document.querySelector('canvas');
+            const out = document.createElement('canvas');
+            [out.width, out.height] = [canvas.width, canvas.height];
+            out.getContext('2d').drawImage(canvas, 0, 0);
+            const pixels = new Uint32Array(out.getContext('2d').getImageData(0, 0, out.width, out.height).data.buffer);
+            return pixels.reduce((count, pixel) => count + (pixel !== pixels[0]), 0);
+        }"""
+    )
+
+
 def point_of(page, row):
     """Where on the screen the item of a row is drawn."""
     return page.evaluate(
@@ -113,6 +127,7 @@ def test_the_demo_from_the_map_to_filtered_neighbours(open_page, look):
     terms = [float(t.replace("−", "-")) for t in page.locator(".why .term").all_inner_texts()]
     assert terms == sorted(terms, key=abs, reverse=True)
     still(page)
+    assert points_drawn(page) > 10_000
     look(page, "item-1280-dark")
     page.get_by_label("diverse").check()
     page.wait_for_url("**diverse=1**")
@@ -174,6 +189,7 @@ def test_the_lasso_chooses_and_has_an_address(open_page, look):
     count = heading.inner_text()
     assert 50 < int(re.sub(r"\D", "", count)) < 3000
     still(page)
+    assert points_drawn(page) > 5_000
     look(page, "lasso-1280-dark")
     file, _ = take(page, "the chosen items", "Download CSV")
     rows = list(csv.reader(io.StringIO(file.read_text(encoding="utf-8"))))
@@ -333,6 +349,7 @@ def test_at_400_pixels_everything_fits(open_page, look, view):
         page.locator("table td").first.wait_for()
     else:
         painted_narrow(page)
+        assert points_drawn(page) > 3_000
     name = {"/m": "map", "/i": "item", "/c": "concepts"}[view[:2]] + ("-lasso" if "lasso" in view else "")
     look(page, f"{name}-400-dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
@@ -364,6 +381,7 @@ def test_axe_finds_no_serious_fault(open_page, look, view, theme):
         page.locator("table td").first.wait_for()
     else:
         painted(page)
+        assert points_drawn(page) > 10_000
     if view == "item":
         page.get_by_role("button", name=re.compile("^Why is")).first.click()
         page.locator(".why .term").first.wait_for()

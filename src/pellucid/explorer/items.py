@@ -78,9 +78,14 @@ class Items:
                 return column
         raise ValueError(f"There is no column of labels {name!r}.")
 
+    def position(self, item: str) -> int:
+        if item not in self.collection:
+            raise KeyError(f"There is no item {item!r}.")
+        return self.collection.position(item)
+
     def row(self, item: str) -> int:
         """The row of an item on the map."""
-        return int(np.searchsorted(self.positions, self.collection.position(item)))
+        return int(np.searchsorted(self.positions, self.position(item)))
 
     def rows_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.searchsorted(self.positions, positions)
@@ -131,7 +136,7 @@ class Items:
 
     def thumbnail(self, item: str) -> tuple[bytes, str]:
         """The bytes of an item's picture and their kind."""
-        data = self.collection.item(self.collection.position(item)).get("thumbnail")
+        data = self.collection.item(self.position(item)).get("thumbnail")
         for start, kind in PICTURES.items():
             if isinstance(data, bytes) and data.startswith(start):
                 return data, kind

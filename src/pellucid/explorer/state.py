@@ -90,7 +90,7 @@ class State:
 
     def parts(self, item: str) -> dict[str, Any]:
         model = self._need_model()
-        x = self.collection.vectors([self.collection.position(item)]).astype(np.float64)
+        x = self.collection.vectors([self.items.position(item)]).astype(np.float64)
         columns = (shares(model, x)[0], model.activity(x, "energy")[0], model.activity(x, "cosine")[0])
         rows = [
             {"concept": name, "share": float(s), "energy": float(e), "cosine": float(c)}
@@ -111,8 +111,8 @@ class State:
         batch = not isinstance(x, str) and isinstance(x[0], list)
         if not isinstance(x, str):
             x = self._vector(x)
-        elif x not in self.collection:
-            raise KeyError(f"There is no item {x!r}.")
+        else:
+            self.items.position(x)
         with self._turns:
             if self.searcher is None:
                 if concept is not None or without is not None or diverse or score != "cosine":
@@ -133,7 +133,7 @@ class State:
             _, names, vectors = self.vocabulary()
             vocabulary = {"words": names, "word_vectors": vectors} if vectors is not None else {}
         for item in (x, *y) if isinstance(x, str) else y:
-            self.collection.position(item)
+            self.items.position(item)
         query = x if isinstance(x, str) else self._vector(x)
         found = [self.searcher.explain(query, item, **vocabulary) for item in y]
         return [

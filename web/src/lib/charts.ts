@@ -47,7 +47,7 @@ export function hitsChart(title: string, query: string, hits: Hit[]): string {
     out.push(text(44, y + 13, hit.score.toFixed(3)));
     let x = 92;
     hit.shares?.forEach((signed, j) => {
-      const share = Math.max(0, signed);
+      const share = Math.max(0, signed) / Math.max(1, hit.shares!.reduce((sum, s) => sum + Math.max(0, s), 0));
       out.push(`<rect x="${x.toFixed(1)}" y="${y + 3}" width="${(80 * share).toFixed(1)}" height="11" fill="${colour(shared.info!.concepts[j])}"/>`);
       x += 80 * share;
     });

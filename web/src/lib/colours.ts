@@ -35,6 +35,12 @@ export const hex = (rgb: Rgb) => "#" + rgb.map((v) => v.toString(16).padStart(2,
 export const pack = ([r, g, b]: Rgb) => (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
 export const mix = (a: Rgb, b: Rgb, t: number): Rgb => a.map((v, i) => Math.round(v + (b[i] - v) * t)) as Rgb;
 
+/** Black or white, whichever can be read on that colour. */
+export function inkOn(rgb: Rgb): string {
+  const [r, g, b] = rgb.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
+}
+
 export const ground = (dark: boolean): Rgb => (dark ? [14, 17, 23] : [250, 250, 248]);
 export const faint = (dark: boolean): Rgb => (dark ? [58, 66, 80] : [205, 209, 216]);
 export const plainDot = (dark: boolean): Rgb => (dark ? [122, 140, 255] : [79, 92, 214]);
