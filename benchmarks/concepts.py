@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import scipy.optimize
 from sklearn.decomposition import MiniBatchDictionaryLearning
+from sklearn.linear_model import Lasso
 
 from benchmarks.harness import compare, report
-from benchmarks.problems import grouped
+from benchmarks.problems import dictionary, grouped
 from pellucid import ConceptSubspaces
+from pellucid.solvers import lasso
 
 SWEEPS = 10
 
@@ -52,7 +54,30 @@ def run(results: Path) -> None:
     name = "plain NumPy and SciPy transcription (one sweep timed, ten counted)"
     row.best[name] = row.median[name] = plain_seconds
     row.__post_init__()
-    report("concepts", "Concept subspaces", [row], results)
+    report("concepts", "Concept subspaces", [row, words_of_rows()], results)
+
+
+def words_of_rows():
+    """SpLiCE explains each row by a positive lasso over a vocabulary, one after the other with scikit-learn."""
+    rows, words = dictionary(100, 384, 10_000)
+    alpha, few = 0.15, 5
+    peer = Lasso(alpha / rows.shape[1], positive=True, fit_intercept=False, tol=1e-8, max_iter=100_000)
+
+    def row_by_row():
+        return np.array([peer.fit(words.T, row).coef_ for row in rows[:few]])
+
+    ours = lasso(rows, words, alpha, positive=True).codes[:few]
+    name = f"scikit-learn's Lasso row by row, as SpLiCE does ({few} rows timed, {len(rows)} counted)"
+    found = compare(
+        f"words of {len(rows)} rows, a positive lasso over 10 000 words × 384",
+        {"ours": lambda: lasso(rows, words, alpha, positive=True), name: row_by_row},
+        rounds=2,
+        agreement=f"largest difference {np.abs(ours - row_by_row()).max():.0e}",
+    )
+    for times in (found.best, found.median):
+        times[name] *= len(rows) / few
+    found.__post_init__()
+    return found
 
 
 def scipy_nnls(atoms, x):

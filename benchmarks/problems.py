@@ -12,14 +12,20 @@ def grouped(n=20_000, d=512, n_groups=12, per_group=10, active=2.5, likeness=0.3
     groups = np.repeat(np.arange(n_groups), per_group)
     atoms = rng.standard_normal((len(groups), d)) + likeness * rng.standard_normal((n_groups, d))[groups]
     atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    X, labels = mixtures(n, atoms, groups, active, rng)
+    return X.astype(dtype), atoms.astype(dtype), labels[:, groups], groups
+
+
+def mixtures(n, atoms, groups, active, rng):
+    """Unit rows made of half the atoms of ``active`` groups on average, with noise; and who has which group."""
+    n_groups = groups.max() + 1
     labels = rng.random((n, n_groups)) < active / n_groups
     labels[~labels.any(axis=1), 0] = True
     mask = labels[:, groups]
     codes = rng.exponential(size=mask.shape) * (mask & (rng.random(mask.shape) < 0.5))
     X = codes @ atoms
-    X += 0.5 * np.linalg.norm(X, axis=1).mean() / np.sqrt(d) * rng.standard_normal((n, d))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    return X.astype(dtype), atoms.astype(dtype), mask, groups
+    X += 0.5 * np.linalg.norm(X, axis=1).mean() / np.sqrt(atoms.shape[1]) * rng.standard_normal(X.shape)
+    return X / np.linalg.norm(X, axis=1, keepdims=True), labels
 
 
 def dictionary(n, d, m, seed=0):

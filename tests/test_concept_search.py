@@ -5,7 +5,7 @@ import pytest
 
 from oracles import planted_cones
 from pellucid import ConceptSubspaces
-from pellucid.search import Collection, ConceptSearch
+from pellucid.search import Collection, ConceptSearch, Hit
 from pellucid.search.described import FOLDER, fingerprint
 
 
@@ -96,6 +96,18 @@ def test_a_diverse_list_differs_and_keeps_relevance(parts, tmp_path, score):
     assert len({hit.position // 4 for hit in diverse}) > len({hit.position // 4 for hit in plain})
     everything = searching.search(X[0], "b", 50, score=score)
     assert {hit.position for hit in diverse} <= {hit.position for hit in everything}
+
+
+def test_a_hit_explains_itself(parts, searching):
+    X, _ = parts
+    for hit in (searching.search("3", "b", 2)[1], searching.search(X[3:4], "b", 2)[0][0]):
+        why = hit.explain()
+        assert why.terms.sum() + why.residual == pytest.approx(why.cosine, abs=1e-6)
+        expected = X[3] @ X[hit.position] / np.linalg.norm(X[3]) / np.linalg.norm(X[hit.position])
+        assert why.cosine == pytest.approx(expected, abs=1e-5)
+        assert why.plot().figure is not None
+    with pytest.raises(ValueError, match="what was searched for"):
+        Hit(1, 0.5, 0, {"id": "a"}).explain()
 
 
 def test_a_diverse_list_of_a_small_collection(parts, tmp_path):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,23 @@ Names = str | Sequence[str]
 
 @dataclass(frozen=True)
 class Hit:
-    """One result: where it ranks, how close it is, which item it is."""
+    """One result: where it ranks, how close it is, which item it is; :meth:`explain` says why."""
 
     rank: int
     score: float
     position: int
     item: dict[str, Any]
+    why: Callable[..., Explanation] | None = field(default=None, repr=False, compare=False)
 
     @property
     def id(self) -> str:
         return str(self.item["id"])
+
+    def explain(self, **vocabulary: Any) -> Explanation:
+        """Why this item is close to what was searched for; see :meth:`ConceptSearch.explain`."""
+        if self.why is None:
+            raise ValueError("Only a hit that ConceptSearch.search returned knows what was searched for.")
+        return self.why(**vocabulary)
 
 
 class ConceptSearch:
@@ -91,7 +99,7 @@ class ConceptSearch:
         else:
             ranked = list(zip(*self.collection.search(self.filter(rest, concept), wanted + (own is not None))))
         results = []
-        for positions, scores in ranked:
+        for x_row, (positions, scores) in zip(query, ranked):
             others = positions != own
             positions, scores = positions[others][:wanted], scores[others][:wanted]
             if diverse and len(positions):
@@ -100,7 +108,13 @@ class ConceptSearch:
                 positions, scores = positions[chosen], scores[chosen]
             results.append(
                 [
-                    Hit(rank, float(close), int(position), self.collection.item(int(position)))
+                    Hit(
+                        rank,
+                        float(close),
+                        int(position),
+                        self.collection.item(int(position)),
+                        partial(self._why, x_row, int(position)),
+                    )
                     for rank, (position, close) in enumerate(zip(positions[:k], scores[:k]), start=1)
                 ]
             )
@@ -125,6 +139,9 @@ class ConceptSearch:
     def explain(self, x: Any, y: Any, **vocabulary: Any) -> Explanation:
         """Why two items, vectors or texts are close; ``words`` and ``word_vectors`` let it name the terms."""
         return explain(self.model, self._query(x)[0][0], self._query(y)[0][0], **vocabulary)
+
+    def _why(self, query: NDArray[Any], position: int, **vocabulary: Any) -> Explanation:
+        return explain(self.model, query, self.collection.vectors([position])[0], **vocabulary)
 
     def _query(self, x: Any) -> tuple[NDArray[Any], int | None]:
         """The query as rows, and the position of the item it is, if it is one."""

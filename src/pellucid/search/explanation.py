@@ -37,6 +37,12 @@ class Explanation:
         total = float(np.abs(self.terms).sum() + abs(self.residual))
         return abs(self.residual) / total if total > 0 else 0.0
 
+    def plot(self, ax: Any = None) -> Any:
+        """A step per concept, up to the cosine; see :func:`pellucid.plots.explanation`."""
+        from pellucid.plots import explanation
+
+        return explanation(self, ax=ax)
+
     def __str__(self) -> str:
         lines = [f"cosine {self.cosine:+.3f}"]
         for j in np.argsort(-np.abs(self.terms), kind="stable"):
