@@ -14,6 +14,8 @@ from pellucid.solvers._checks import as_matrix, as_vector, check_finite, working
 REPEATED = 1e-5
 # at diversity ½ the least relevant row is made exp(−STEEP) long
 STEEP = 0.5
+# any diversity below this puts relevance first
+LEAST = 1e-9
 
 
 def diversify(
@@ -62,7 +64,7 @@ def _log_weights(relevance: NDArray[np.float64], diversity: float) -> NDArray[np
     if half.min() == half.max():
         return np.zeros(len(half))
     behind = (half.max() - half) / (half.max() - half.min())
-    return np.asarray(behind * STEEP * (1 - 1 / diversity))
+    return np.asarray(behind * STEEP * (1 - 1 / max(diversity, LEAST)))
 
 
 def _spread(units: NDArray[Any], log_weight: NDArray[np.float64], k: int) -> list[int]:

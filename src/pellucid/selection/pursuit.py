@@ -22,6 +22,8 @@ from pellucid.solvers._cholesky import Floats, Ints
 from pellucid.solvers.design import Columns
 from pellucid.solvers.design_face import basis_pursuit
 
+# normalised columns are at least exp of this as long as the longest: below, double precision would lose them
+LOG_FLOOR = -11.0
 # eigenvalues of the second moment below this share of the largest are zero
 RANK = 1e-12
 # weights that would overflow when brought to the paper's scale are cut at exp(600)
@@ -61,7 +63,7 @@ class IsometryPursuit(SelectorMixin, SavedMixin, BaseEstimator):
     weights_ : (P,) lengths of its rows
     objective_ : ‖β‖₁,₂ (plus the lasso's term) after each Newton step, and at the end
     duality_gap_ : how much of it, at most, is above the optimum (relative)
-    rank_ : rank of the normalised columns
+    rank_ : rank of the columns
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -176,7 +178,8 @@ class Normalised:
     """Columns x_p and the factors that normalise them, in coordinates of the space that they span.
 
     n(v) = v / (‖v‖ g(‖v‖)) (Eq. 14 with Eq. 18 the right way up), divided by the longest n(v), so that no length and
-    no power over- or underflows; ``enlarge`` brings β back to the paper's scale.
+    no power over- or underflows; ``enlarge`` brings β back to the paper's scale. Columns that would be shorter than
+    exp(LOG_FLOOR) of the longest keep that length: they are used only where nothing else points their way.
     """
 
     def __init__(self, X: NDArray[Any], power: float) -> None:
@@ -191,10 +194,10 @@ class Normalised:
             raise ValueError(
                 f"The power {power:g} makes every column infinitely far from length 1; scale X, or lower the power."
             )
-        with np.errstate(divide="ignore"):
-            self.scale = np.exp(self.log_enlarge - logs) / np.where(lengths > 0, lengths, 1.0)
+        inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        self.scale = np.exp(np.maximum(self.log_enlarge - logs, LOG_FLOOR)) * inverse
         self.enlarge = float(np.exp(min(self.log_enlarge, LARGEST_LOG)))
-        values, vectors = np.linalg.eigh(Columns(X, self.scale).second_moment())
+        values, vectors = np.linalg.eigh(Columns(X, inverse).second_moment())
         kept = values > RANK * values[-1]
         self.rank = int(kept.sum())
         self.basis = None if kept.all() else vectors[:, kept]

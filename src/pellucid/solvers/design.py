@@ -34,6 +34,8 @@ KEPT_SLACK = 0.02
 RETREAT = 0.7
 # every product of weight and slack stays above this share of their mean
 CENTRED = 1e-3
+# a step shorter than this leads nowhere
+SHORTEST = 1e-8
 # a column with less than this share of the mean weight may be let go
 IDLE = 1e-2
 # columns of this length lead to systems that one thread solves faster
@@ -54,8 +56,7 @@ class Columns:
     def lengths(self, V: Floats) -> Floats:
         """‖V w_p‖² of every column."""
         if self.few is not None:
-            product = V @ self.few
-            return np.asarray(np.einsum("ij,ij->j", product, product))
+            return _squares(V @ self.few)
         out = np.empty(self.count)
 
         def part(start: int, stop: int) -> None:
@@ -182,20 +183,20 @@ def symmetric_matrices(dimension: int) -> Symmetric:
     return Symmetric(dimension)
 
 
-def follow_path(columns: Columns, ridge: float = 0.0, tol: float = 1e-9, max_iter: int = 200) -> Design:
-    """Solve the dual to a relative gap of ``tol``; the columns must span the space unless ``ridge`` is positive."""
+def follow_path(
+    columns: Columns, ridge: float = 0.0, tol: float = 1e-9, max_iter: int = 200, start: Design | None = None
+) -> Design:
+    """Solve the dual to a relative gap of ``tol``; the columns must span the space unless ``ridge`` is positive.
+    ``start`` is a point on the path from which to go on."""
     D = columns.dimension
     symmetric = symmetric_matrices(D)
     most = max(2 * symmetric.size, 256)
-    V, s = _start(columns, ridge)
-    everyone = columns.count <= max(2 * most, 1000)
-    index = np.arange(columns.count) if everyone else np.sort(np.argpartition(s, -most)[-most:])
+    if start is None:
+        start = _start(columns, ridge, most)
+    V, index, weights, history = start.V, start.index, start.weights, start.history
     W = columns.take(index)
-    z = 1.0 - s[index]
-    weights = 1.0 / z
-    weights *= (D - ridge * np.trace(V)) / (weights @ np.einsum("ij,ij->j", W, V @ W))
-    best = Design(V, index, weights, np.inf, np.inf, ())
-    history: tuple[float, ...] = ()
+    z = 1.0 - _squares(V @ W)
+    best = start
     for _ in range(max_iter):
         try:
             towards, away = _directions(symmetric, V, W, weights, z, ridge)
@@ -205,12 +206,14 @@ def follow_path(columns: Columns, ridge: float = 0.0, tol: float = 1e-9, max_ite
         V_new = V + length * dV
         s = columns.lengths(V_new)
         blocking = np.empty(0, dtype=np.int64)
-        while s.max() >= 1.0:  # columns that do not take part are in the way: stop short of them and let them in
+        while s.max() >= 1.0 and length > SHORTEST:  # columns that do not take part are in the way: let them in
             worst = _largest(np.flatnonzero(s >= 1.0), s, most)
             length = RETREAT * _first_reached(V, dV, columns.take(worst))
             V_new = V + length * dV
             s = columns.lengths(V_new)
             blocking = np.union1d(blocking, worst)
+        if length <= SHORTEST:  # at the boundary to within round-off
+            break
         V, weights = V_new, weights + length * change
         if index.size < columns.count:
             index, weights = _change_of_staff(index, weights, np.setdiff1d(blocking, index), s, most)
@@ -226,16 +229,27 @@ def follow_path(columns: Columns, ridge: float = 0.0, tol: float = 1e-9, max_ite
     return best
 
 
-def _start(columns: Columns, ridge: float) -> tuple[Floats, Floats]:
-    """A feasible V, shaped as the inverse of the columns' second moment, halfway to the nearest constraint."""
-    C = columns.second_moment() / columns.count
-    values, vectors = np.linalg.eigh(C)
+def _start(columns: Columns, ridge: float, most: int) -> Design:
+    """A feasible V, shaped as the inverse of the columns' second moment, halfway to the nearest constraint; the columns
+    nearest to theirs take part, all if they are few."""
+    values, vectors = np.linalg.eigh(columns.second_moment() / columns.count)
     V = (vectors / np.maximum(values, 1e-3 * values[-1])) @ vectors.T
     s = columns.lengths(V)
     shrink = np.sqrt(0.5 / s.max())
     if ridge:  # past 1/λ the dual falls again
         shrink = min(shrink, 0.5 / (ridge * np.linalg.norm(V, 2)))
-    return V * shrink, s * shrink**2
+    V *= shrink
+    everyone = columns.count <= max(2 * most, 1000)
+    index = np.arange(columns.count) if everyone else np.sort(np.argpartition(s, -most)[-most:])
+    W = columns.take(index)
+    weights = 1.0 / (1.0 - _squares(V @ W))
+    weights *= (columns.dimension - ridge * np.trace(V)) / (weights @ np.einsum("ij,ij->j", W, V @ W))
+    return Design(V, index, weights, np.inf, np.inf, ())
+
+
+def _squares(W: Floats) -> Floats:
+    """Squared lengths of columns."""
+    return np.asarray(np.einsum("ij,ij->j", W, W))
 
 
 def _directions(

@@ -32,7 +32,10 @@ from pellucid.solvers.design import (
 TIGHT = 1e-8
 # a weight below this share of the largest is zero
 UNUSED = 1e-7
-# a gap that is round-off
+# a column with this share of an orthonormal one's weight has weight, whatever one step says
+OBVIOUS = 1e-2
+# a gap at which it is settled which columns have weight, and one that is round-off
+POLISHED = 1e-12
 EXACT = 1e-14
 # smallest eigenvalue of WWᵀ, as a share of the largest, at which W has full rank
 FULL_RANK = 1e-14
@@ -85,7 +88,13 @@ def basis_pursuit(
     if ridge and ridge**2 >= (columns.lengths(np.eye(len(matrix)))).max():
         raise ValueError(f"With a ridge of {ridge:g}, no less than the longest column, the solution is zero.")
     with blas_threads(len(matrix)):
-        design = _polish(columns, follow_path(columns, ridge, tol, max_iter), ridge)
+        design = path = follow_path(columns, ridge, tol, max_iter)
+        for finer in (tol, 1e-11, 1e-13):  # further along the path it is clearer which columns have weight
+            if finer < tol:
+                path = follow_path(columns, ridge, finer, max_iter, path)
+            design = _polish(columns, path, ridge)
+            if design.gap <= POLISHED or path.gap > tol:
+                break
         face = _face(columns, design)
         weights = least_norm(columns.take(face), moment(columns.take(design.index), design.weights, 0.0))
     if design.gap > tol:
@@ -108,7 +117,7 @@ def _polish(columns: Columns, design: Design, ridge: float) -> Design:
         if polished is not None:
             return polished
         fewer = used.copy()
-        fewer[used] = weights > UNUSED * weights.max()
+        fewer[used] = (weights > UNUSED * weights.max()) | (share[used] > OBVIOUS)
         if fewer.sum() == used.sum():
             break
         used = fewer
