@@ -15,10 +15,10 @@ HERE = Path(__file__).parent
 
 def demo_screen() -> None:
     """What ``pellucid demo`` prints, as a vector picture."""
-    screen = Console(record=True, width=80, file=io.StringIO())
+    screen = Console(record=True, width=80, file=io.StringIO(), highlight=False)
     with TemporaryDirectory() as folder:
-        run(Path(folder) / "first", screen)  # the kernels compile in the first run, and the picture shows the second
-        found = run(Path(folder) / "pellucid-demo", screen)
+        run(Path(folder) / "first")  # the kernels compile in the first run, and the picture shows the second
+        found = run(Path(folder) / "pellucid-demo")
     found["output"] = Path("pellucid-demo")
     show(screen, found)
     svg = screen.export_svg(title="pellucid demo")

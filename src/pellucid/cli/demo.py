@@ -2,120 +2,177 @@
 
 from __future__ import annotations
 
-import json
+import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pellucid.cli._common import json_option, print_json
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-N_ATOMS = 6
+N_SCENES, N_ATOMS = 3000, 6
 SHOWN = 5
+SUPERVISED, ZERO_SHOT = "concept subspaces", "words alone (zero-shot)"
 
 
-@click.command("demo", epilog="Example:  pellucid demo --json")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@click.command("demo")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("pellucid-demo"),
-    show_default=True, help="Folder for the model and the collection.",
+    show_default=True, help="Folder for the data, the model, the collection and the report.",
 )  # fmt: skip
-def command(as_json: bool, output: Path) -> None:
+@click.option(
+    "--serve/--no-serve", default=None,
+    help="Open the explorer on the result; by default on a terminal of a machine with a display.",
+)  # fmt: skip
+@json_option
+def command(output: Path, serve: bool | None, as_json: bool) -> None:
     """Learn what 3 000 described scenes are made of, and search them by one concept.
 
-    Everything it needs ships with the package. The model and the collection stay in the output folder.
+    Everything it needs ships with the package. Data, model, collection and a report with pictures stay in the output
+    folder, for you to go on with.
+
+    \b
+    Examples:
+      pellucid demo
+      pellucid demo --no-serve --json
     """
     from rich.console import Console
 
-    screen = Console(stderr=as_json)
-    found = run(output, screen)
+    found = run(output)
     if as_json:
-        click.echo(json.dumps(found["figures"], indent=2))
+        print_json(found["figures"])
     else:
-        show(screen, found)
+        show(Console(highlight=False), found)
+    if serve or (serve is None and not as_json and sys.stdout.isatty() and has_display()):
+        explore(output)
 
 
-def run(output: Path, screen: Console) -> dict[str, Any]:
+def has_display() -> bool:
+    """Whether a browser could open: a desktop, and not one at the other end of a line."""
+    if "SSH_CONNECTION" in os.environ:
+        return False
+    return sys.platform in ("darwin", "win32") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
+
+
+def explore(output: Path) -> None:
+    from pellucid.cli.explore import command as explorer
+
+    arguments = [output / "collection", "--model", output / "model.safetensors", "--words", output / "words.parquet"]
+    explorer.main([str(a) for a in arguments], standalone_mode=False)
+
+
+def run(output: Path) -> dict[str, Any]:
     from pellucid import persistence
+    from pellucid._progress import progress
+    from pellucid.cli._report import write_report
     from pellucid.concepts import ConceptSubspaces
     from pellucid.datasets import load_scenes
-    from pellucid.metrics import concept_retrieval
     from pellucid.preprocessing import CenteredNormalizer, zero_shot_labels
-    from pellucid.search import ConceptSearch
+    from pellucid.search import Collection, ConceptSearch
 
     begun = time.perf_counter()
-    scenes = load_scenes()
-    split, names = scenes.split, scenes.coarse_names
-    X = CenteredNormalizer().fit(scenes.vectors[split.train]).transform(scenes.vectors)
-    with screen.status("Learning a cone for each of twelve concepts …"):
-        labels = scenes.coarse[split.train]
-        guessed = zero_shot_labels(scenes.vectors[split.train], scenes.concept_vectors, 2)
-        model = ConceptSubspaces(N_ATOMS).fit(X[split.train], labels, names)
-        models = {
-            "plain cosine": None,
-            "supervised SVD": ConceptSubspaces(N_ATOMS, max_iter=0).fit(X[split.train], labels, names),
-            "concept subspaces": model,
-            "the same without labels": ConceptSubspaces(N_ATOMS).fit(X[split.train], guessed, names),
-        }
-    fitted = time.perf_counter()
-    with screen.status("Searching …"):
+    folder = output / "collection"
+    if folder.exists() and len(Collection.open(folder)) != N_SCENES:
+        raise ValueError(f"{folder} holds another collection; name another folder with --output.")
+    with progress("Demo", 11) as advance:
+        scenes = load_scenes()
+        train, names = scenes.split.train, scenes.coarse_names
+        normalizer = CenteredNormalizer().fit(scenes.vectors[train])
+        X = normalizer.transform(scenes.vectors)
+        labels = scenes.coarse[train]
+        guessed = zero_shot_labels(scenes.vectors[train], scenes.concept_vectors, 2)
+        advance("learning a cone for each of twelve concepts")
+        model = ConceptSubspaces(N_ATOMS).fit(X[train], labels, names)
+        advance("the start alone")
+        start = ConceptSubspaces(N_ATOMS, max_iter=0).fit(X[train], labels, names)
+        advance("the same from the words for the concepts")
+        guess = ConceptSubspaces(N_ATOMS).fit(X[train], guessed, names)
+        fitted = time.perf_counter()
+        models = {"plain cosine": None, "supervised SVD": start, SUPERVISED: model, ZERO_SHOT: guess}
         table = {}
         for title, other in models.items():
-            result = concept_retrieval(
-                other,
-                X[split.queries],
-                X[split.candidates],
-                scenes.coarse[split.queries],
-                scenes.coarse[split.candidates],
-                query_fine=scenes.fine[split.queries],
-                candidate_fine=scenes.fine[split.candidates],
-                fine_to_coarse=scenes.fine_to_coarse,
-            )
-            table[title] = {"general": result.general, "sub": result.sub}
-        collection = collect(output / "collection", X, scenes)
+            advance(f"searching by {title}")
+            table[title] = retrieval(other, X, scenes)
+        advance("making a collection")
+        collection = collect(output, X, scenes, normalizer)
+        model.preprocessing_ = normalizer
+        persistence.save(model, output / "model.safetensors")
+        advance("looking for a good example")
         search = ConceptSearch(collection, model)
         query, concept = example(scenes, search)
         hits: dict[str, Any] = {
             "plain": search.search(query, k=SHOWN),
             "filtered": search.search(query, concept, k=SHOWN),
+            "diverse": search.search(query, concept, k=SHOWN, diverse=True),
         }
         why = search.explain(query, hits["plain"][0].id, words=scenes.words, word_vectors=scenes.word_vectors)
-    persistence.save(model, output / "model.safetensors")
-    position = collection.position(query)
-    return {
-        "output": output,
-        "captions": model.captions(scenes.words, scenes.word_vectors),
-        "query": {"id": query, "text": scenes.texts[position], "concept": concept},
-        "parts": sorted(zip(model.activity(X[position : position + 1])[0].tolist(), names), reverse=True),
-        "hits": hits,
-        "why": why,
-        "figures": {
-            "scenes": len(X),
-            "concepts": len(names),
-            "atoms": len(model.atoms_),
-            "retrieval_map_at_20": table,
-            "error_at_start": float(model.objective_[0]),
-            "error_after_fit": float(model.objective_[-1]),
-            "residual_share_of_explanation": why.residual_share,
-            "seconds_fitting": fitted - begun,
-            "seconds": time.perf_counter() - begun,
-        },
-    }
+        position = collection.position(query)
+        found: dict[str, Any] = {
+            "output": output,
+            "captions": model.captions(scenes.words, scenes.word_vectors),
+            "query": {"id": query, "text": scenes.texts[position], "concept": concept},
+            "parts": sorted(zip(model.activity(X[position : position + 1])[0].tolist(), names), reverse=True),
+            "hits": hits,
+            "why": why,
+            "figures": {
+                "scenes": len(X),
+                "concepts": len(names),
+                "atoms": len(model.atoms_),
+                "retrieval_map_at_20": table,
+                "error_at_start": float(model.objective_[0]),
+                "error_after_fit": float(model.objective_[-1]),
+                "residual_share_of_explanation": why.residual_share,
+                "seconds_fitting": fitted - begun,
+                "seconds": 0.0,
+            },
+        }
+        advance("writing the report")
+        write_report(output / "report.html", found, model, X[position], X[scenes.split.validation])
+        advance("done")
+    found["figures"]["seconds"] = time.perf_counter() - begun
+    return found
 
 
-def collect(folder: Path, X: Any, scenes: Any) -> Any:
-    """The collection of an earlier demo, if it is whole, or a new one."""
+def retrieval(model: Any, X: Any, scenes: Any) -> dict[str, float]:
+    from pellucid.metrics import concept_retrieval
+
+    queries, candidates = scenes.split.queries, scenes.split.candidates
+    result = concept_retrieval(
+        model,
+        X[queries],
+        X[candidates],
+        scenes.coarse[queries],
+        scenes.coarse[candidates],
+        query_fine=scenes.fine[queries],
+        candidate_fine=scenes.fine[candidates],
+        fine_to_coarse=scenes.fine_to_coarse,
+    )
+    return {"general": result.general, "sub": result.sub}
+
+
+def collect(output: Path, X: Any, scenes: Any, normalizer: Any) -> Any:
+    """The data in the output folder: vectors and words as files, and a collection, that of an earlier demo if it is
+    whole."""
+    from pellucid import vectors
+    from pellucid.cli._prepared import mark
     from pellucid.search import Collection
 
-    if folder.exists():
-        found = Collection.open(folder)
-        if len(found) != len(X):
-            raise ValueError(f"{folder} holds another collection; name another folder with --output.")
-        return found
+    folder = output / "collection"
+    output.mkdir(parents=True, exist_ok=True)
+    ids = [f"scene-{i}" for i in range(len(X))]
     labels = [[name for name, on in zip(scenes.coarse_names, row) if on] for row in scenes.coarse]
-    return Collection.create(folder, X, [f"scene-{i}" for i in range(len(X))], text=scenes.texts, labels=labels)
+    vectors.write(output / "scenes.parquet", scenes.vectors, ids, {"text": scenes.texts, "labels": labels})
+    vectors.write(output / "words.parquet", scenes.word_vectors, scenes.words)
+    vectors.write(output / "concepts.parquet", scenes.concept_vectors, scenes.coarse_names)
+    if not folder.exists():
+        Collection.create(folder, X, ids, text=scenes.texts, labels=labels)
+        mark(folder, normalizer)
+    return Collection.open(folder)
 
 
 def example(scenes: Any, search: Any) -> tuple[str, str]:
@@ -131,51 +188,67 @@ def example(scenes: Any, search: Any) -> tuple[str, str]:
 
 
 def show(screen: Console, found: dict[str, Any]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.columns import Columns
     from rich.markup import escape
     from rich.panel import Panel
     from rich.table import Table
 
     figures, query = found["figures"], found["query"]
-    screen.rule(f"[bold]Pellucid[/]: {figures['scenes']} scenes, {figures['concepts']} concepts")
+    screen.rule(f"[bold]Pellucid[/]: {figures['scenes']} scenes, {figures['concepts']} concepts", style="cyan")
 
-    table = Table(title="Finding scenes that share one concept with the query (mAP@20)", title_justify="left")
+    screen.print("\n[bold]Finding scenes that share one concept with the query[/] (mAP@20)")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("search by")
     for name in ("same concept", "same thing"):
         table.add_column(name, justify="right")
     table.add_column("")
     for title, scores in figures["retrieval_map_at_20"].items():
-        strong = title == "concept subspaces"
-        cells = [f"{scores[key]:.3f}" for key in ("general", "sub")]
-        bar = "█" * round(20 * scores["general"])
-        table.add_row(*(f"[bold]{cell}[/]" if strong else cell for cell in (title, *cells)), bar)
+        cells = [title, *(f"{scores[key]:.3f}" for key in ("general", "sub"))]
+        strong = "bold " if title == SUPERVISED else ""
+        bar = f"[cyan]{'█' * round(24 * scores['general'])}[/]"
+        table.add_row(*(f"[{strong}default]{cell}[/]" for cell in cells), bar)
     screen.print(table)
 
-    words = Table(title="\nWhat each concept's cone holds, in words", title_justify="left")
+    screen.print("[bold]What each concept's cone holds, in words[/]")
+    words = Table(box=SIMPLE_HEAD, pad_edge=False)
     words.add_column("concept")
     words.add_column("nearest words")
     for concept, captions in found["captions"].items():
-        words.add_row(concept, ", ".join(word for word, _ in captions))
+        words.add_row(f"[bold]{concept}[/]", ", ".join(word for word, _ in captions))
     screen.print(words)
 
-    screen.print(f"\nA scene and its parts: [bold]{escape(query['text'])}[/]")
+    screen.print(f"[bold]A scene and its parts:[/] {escape(query['text'])}")
     for share, name in found["parts"]:
         if share > 0.02:
-            screen.print(f"  {name:12s} {share:4.0%} {'█' * round(40 * share)}", highlight=False)
+            screen.print(f"  {name:12s} {share:4.0%} [cyan]{'█' * round(40 * share)}[/]")
 
-    panels = []
-    for kind, title in (("plain", "nearest as a whole"), ("filtered", f"nearest by [bold]{query['concept']}[/]")):
-        lines = []
-        for hit in found["hits"][kind]:
-            mark = "[green]●[/]" if query["concept"] in hit.item["labels"] else "[red]○[/]"
-            lines.append(f"{mark} {hit.score:.2f} {escape(hit.item['text'])}")
-        panels.append(Panel("\n".join(lines), title=title, width=max(38, screen.width // 2 - 1)))
-    screen.print(f"\nIts neighbours (● has the concept {query['concept']!r}, ○ has not):")
+    wide = max(38, screen.width // 2 - 1)
+    titles = {"plain": "nearest as a whole", "filtered": f"nearest by [bold]{query['concept']}[/]"}
+    panels = [Panel(listed(found, kind), title=title, width=wide) for kind, title in titles.items()]
+    screen.print(f"\n[bold]Its neighbours[/] (● has the concept {query['concept']!r}, ○ has not)")
     screen.print(Columns(panels, padding=(0, 1)))
+    screen.print(Panel(listed(found, "diverse"), title=f"by [bold]{query['concept']}[/], but unlike each other"))
 
-    screen.print(f"\nWhy is the first neighbour close? {escape(str(found['why']))}", highlight=False)
+    screen.print(f"\n[bold]Why is the first neighbour close?[/] {escape(str(found['why']))}")
+    folder = escape(str(found["output"]))
     screen.print(
-        f"\n{figures['seconds']:.1f} s in all (the first run on a machine also compiles the kernels). "
-        f"Model and collection: {escape(str(found['output']))}/",
-        highlight=False,
+        f"\n{figures['seconds']:.1f} s in all (the first run on a machine also compiles the kernels).\n"
+        f"Report with pictures: [bold]{folder}/report.html[/]\n\nGo on with:\n"
+        f"  pellucid explore {folder}/collection \\\n"
+        f"      --model {folder}/model.safetensors \\\n      --words {folder}/words.parquet\n"
+        f"  pellucid search {folder}/collection \\\n      --model {folder}/model.safetensors \\\n"
+        f"      --item {query['id']} --concept {query['concept']} --explain",
+        soft_wrap=True,
     )
+
+
+def listed(found: dict[str, Any], kind: str) -> str:
+    """Hits of one search, a line each."""
+    from rich.markup import escape
+
+    lines = []
+    for hit in found["hits"][kind]:
+        mark = "[green]●[/]" if found["query"]["concept"] in hit.item["labels"] else "[red]○[/]"
+        lines.append(f"{mark} {hit.score:.2f} {escape(hit.item['text'])}")
+    return "\n".join(lines)
