@@ -439,7 +439,9 @@ def test_rows_beyond_the_anchors_lie_by_their_neighbours(rng):
     placed = np.repeat(np.array([[0, 0], [9, 0], [0, 9], [9, 9]], dtype=np.float32), 8, axis=0)
     placed += 0.1 * rng.normal(size=placed.shape).astype(np.float32)
     rows = np.eye(4, dtype=np.float32) * 5.0
-    found = between(rows, anchors, placed, seed=0)
+    from sklearn.neighbors import NearestNeighbors
+
+    found = between(rows, NearestNeighbors(n_neighbors=6).fit(anchors), placed, seed=0)
     np.testing.assert_allclose(found, [[0, 0], [9, 0], [0, 9], [9, 9]], atol=1)
     assert (fit(np.ones((3, 2))) == 0).all()
 
@@ -474,6 +476,15 @@ def test_explore_serves_in_the_background_until_it_is_stopped(demo):
         explore(collection, model, open_browser=False, port=server.port)
     again.stop()
     assert pellucid.explore is explore
+
+
+def test_answers_do_not_wait_for_acknowledgements():
+    import socket
+
+    from pellucid.explorer.server import bind
+
+    with bind("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # asyncio turns Nagle's algorithm off for these alone
 
 
 def test_many_clients_at_once(demo):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
 
 from pellucid._base import unit_rows
 from pellucid.explorer.neighbourhoods import embed
@@ -74,21 +75,19 @@ def neighbours(
     placed = embed(anchors, start[chosen], lambda done: progress((1 - rest) * done))
     if n == len(chosen):
         return fit(placed)
+    index = NearestNeighbors(n_neighbors=NEAR, algorithm="brute").fit(anchors)
     places = np.empty((n, 2), dtype=np.float32)
     for rows, coordinates in axes.blocks(collection, positions):
-        places[rows] = between(coordinates, anchors, placed, seed=rows.start)
+        places[rows] = between(coordinates, index, placed, seed=rows.start)
         progress(1 - rest + rest * min(1.0, rows.stop / n))
     places[chosen] = placed
     return fit(places)
 
 
-def between(rows: NDArray[Any], anchors: NDArray[Any], placed: Places, seed: int) -> Places:
+def between(rows: NDArray[Any], index: Any, placed: Places, seed: int) -> Places:
     """A place for each row among its nearest anchors, scattered as far as those are apart."""
-    squared = (anchors * anchors).sum(axis=1) - 2 * rows @ anchors.T  # up to a constant per row
-    count = min(NEAR, len(anchors))
-    near = np.argpartition(squared, count - 1, axis=1)[:, :count]
-    distance = np.take_along_axis(squared, near, axis=1)
-    distance -= distance.min(axis=1, keepdims=True)
+    distance, near = index.kneighbors(rows)
+    distance = distance**2 - distance[:, :1] ** 2
     weight = np.exp(-distance / np.maximum(distance.mean(axis=1, keepdims=True), 1e-12))
     weight /= weight.sum(axis=1, keepdims=True)
     # anchors that lie far apart pull to places where neither is: only those around the strongest count

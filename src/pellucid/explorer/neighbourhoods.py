@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
 
 from pellucid.solvers._cholesky import kernel
 
@@ -20,24 +21,6 @@ PUSHES = 5  # random points that an edge pushes away
 # 1 / (1 + a·d^(2b)) falls from 1 as exp(0.1 - d) does: points come no closer than about a tenth
 CURVE_A, CURVE_B = 1.577, 0.8951
 EPOCHS = 300
-BLOCK = 1024
-
-
-def nearest(points: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The k nearest other points of each, nearest first, and how far they are."""
-    squares = np.einsum("ij,ij->i", points, points)
-    found = np.empty((len(points), k), dtype=np.int64)
-    distances = np.empty((len(points), k))
-    for start in range(0, len(points), BLOCK):
-        rows = slice(start, start + BLOCK)
-        squared = squares[None] - 2 * points[rows] @ points.T + squares[rows, None]
-        squared[np.arange(len(squared)), np.arange(start, start + len(squared))] = np.inf
-        near = np.argpartition(squared, k - 1, axis=1)[:, :k]
-        apart = np.sqrt(np.maximum(np.take_along_axis(squared, near, axis=1), 0))
-        order = np.argsort(apart, axis=1, kind="stable")
-        found[rows] = np.take_along_axis(near, order, axis=1)
-        distances[rows] = np.take_along_axis(apart, order, axis=1)
-    return found, distances
 
 
 def edges(found: NDArray[np.int64], distances: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -63,7 +46,8 @@ def embed(
 ) -> NDArray[np.float32]:
     """Places (n, 2) of the points, from where ``start`` (within -1 to 1) puts them."""
     k = min(NEIGHBOURS, len(points) - 1)
-    head, tail, weight = edges(*nearest(points, k))
+    distances, found = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points).kneighbors()
+    head, tail, weight = edges(found, distances)
     places = 10 * start.astype(np.float64) + np.random.default_rng(0).normal(0, 1e-3, start.shape)
     share = weight / weight.max()
     due = 1 / share

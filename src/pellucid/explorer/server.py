@@ -76,7 +76,8 @@ class Server:
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket, bound now so that a taken port is said to whoever asked for it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # without the protocol asyncio leaves Nagle's algorithm on, and every answer waits 40 ms for an acknowledgement
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

@@ -166,8 +166,8 @@ export class Scatter {
 
   private radius(): number {
     const n = this.paint.colours.length;
-    const base = Math.min(5.5, Math.max(0.55, 80 / Math.sqrt(n + 60) + 0.5));
-    return Math.min(9, base * this.camera.zoom ** 0.4 * Math.min(1.15, Math.max(0.75, Math.sqrt(this.camera.width / 1000))));
+    const base = Math.min(5.5, Math.max(0.55, 100 / Math.sqrt(n + 60) + 0.5));
+    return Math.min(9, base * this.camera.zoom ** 0.4 * Math.min(1.15, Math.max(0.85, Math.sqrt(this.camera.width / 1000))));
   }
 
   private draw() {
