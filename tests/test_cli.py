@@ -133,6 +133,7 @@ def test_demo_serves_when_asked(demo_folder, found, monkeypatch):
 
         def run(self):
             served.append(self)
+            raise KeyboardInterrupt  # as Ctrl-C does, which is no failure
 
     monkeypatch.setattr(explorer, "serve", lambda *a, **k: served.append((a, k)) or Fake())
     monkeypatch.setattr("webbrowser.open", lambda url: None)

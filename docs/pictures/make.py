@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from cli import command_screens
 from concepts import concept_pictures
 from rich.console import Console
 
@@ -30,3 +31,4 @@ def demo_screen() -> None:
 if __name__ == "__main__":
     demo_screen()
     concept_pictures(HERE)
+    command_screens(HERE)

@@ -212,7 +212,8 @@ def show(found: dict[str, Any]) -> None:
     out = screen()
     out.print(table)
     out.print(
-        f"\n{counted(found['rows'])} vectors of {found['dimensions']} numbers; error per row "
-        f"{found['error_at_start']:.3f} at the start, [bold]{found['error_after_fit']:.3f}[/] after {sweeps}, "
-        f"{found['seconds']:.1f} s.\nModel: [bold]{escape(found['model'])}[/]"
+        f"\n{counted(found['rows'])} vectors of {found['dimensions']} numbers, {sweeps}, {found['seconds']:.1f} s.\n"
+        f"Error per row: {found['error_at_start']:.3f} at the start, [bold]{found['error_after_fit']:.3f}[/] after."
+        f"\nModel: [bold]{escape(found['model'])}[/]",
+        soft_wrap=True,
     )

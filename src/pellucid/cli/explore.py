@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,4 +72,5 @@ def command(
     click.echo(f"Explorer: {server.url}\nStop it with Ctrl-C.")
     if not no_browser:
         webbrowser.open(server.url)
-    server.run()
+    with suppress(KeyboardInterrupt):  # the way to end it, so no failure
+        server.run()

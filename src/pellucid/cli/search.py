@@ -174,7 +174,7 @@ def show(hits: list[Any], why: list[Any] | None, concept: tuple[str, ...]) -> No
         marked = [f"[green]{escape(str(n))}[/]" if n in concept else escape(str(n)) for n in labels]
         lines = [escape(text)] if text else []
         lines += ["[dim]" + ", ".join(marked) + "[/]"] if marked else []
-        lines += ["[dim]" + terms(why[i]) + "[/]"] if why is not None else []
+        lines += [terms(why[i])] if why is not None else []
         table.add_row(str(hit.rank), f"{hit.score:.3f}", escape(hit.id), "\n".join(lines))
     screen().print(table)
 
