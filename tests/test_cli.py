@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -34,28 +35,47 @@ def test_version():
 
 @pytest.fixture(scope="module")
 def demo_folder(tmp_path_factory):
-    """Where the installed command has left its demo, and what it printed."""
+    """Where the installed command has left its demo, and the figures it printed."""
     folder = tmp_path_factory.mktemp("demo") / "out"
-    result = run("demo", "-o", str(folder))
+    result = run("demo", "--json", "-o", str(folder))
     assert result.returncode == 0, result.stderr
-    return folder, result
+    assert not result.stderr  # the progress bar is for terminals
+    return folder, json.loads(result.stdout)
 
 
-@pytest.fixture(scope="module")
-def found(demo_folder):
-    from pellucid.cli import demo
+@pytest.fixture
+def found():
+    """What a very small demo might find."""
+    from pellucid.search import Explanation, Hit
 
-    return demo.run(demo_folder[0])  # a second run finds the collection of the first
+    hits = [Hit(1, 0.5, 0, {"id": "a", "text": "A <dog> [red]", "labels": ["animal"]})]
+    hits.append(Hit(2, 0.4, 1, {"id": "b", "text": "A cup", "labels": []}))
+    return {
+        "output": Path("somewhere"),
+        "captions": {"animal": [("dog", 0.1), ("cat", 0.2)]},
+        "query": {"id": "q", "text": "A cat & a [bold]", "concept": "animal"},
+        "parts": [(0.8, "animal"), (0.2, "plant")],
+        "hits": {"plain": hits, "filtered": hits[:1], "diverse": hits[::-1]},
+        "why": Explanation(["animal", "plant"], np.array([0.3, 0.1]), 0.1, 0.5, [["dog"], []]),
+        "figures": {
+            "scenes": 2,
+            "concepts": 2,
+            "atoms": 2,
+            "retrieval_map_at_20": {"plain cosine": {"general": 0.5, "sub": 0.4}},
+            "seconds": 1.0,
+        },
+    }
 
 
-def test_demo_shows_what_it_found_and_leaves_files_that_load(demo_folder):
+def test_demo_leaves_files_that_load(demo_folder):
     import pellucid
     from pellucid.search import Collection
 
-    folder, result = demo_folder
-    for words in ("search by", "nearest words", "A scene and its parts", "nearest by animal", "unlike each other"):
-        assert words in result.stdout
-    assert not result.stderr
+    folder, figures = demo_folder
+    scores = figures["retrieval_map_at_20"]
+    assert scores["concept subspaces"]["general"] > scores["words alone (zero-shot)"]["general"]
+    assert scores["words alone (zero-shot)"]["general"] > scores["plain cosine"]["general"] + 0.2
+    assert scores["concept subspaces"]["sub"] > scores["supervised SVD"]["sub"] > scores["plain cosine"]["sub"]
     model = pellucid.load(folder / "model.safetensors")
     collection = Collection.open(folder / "collection")
     assert len(collection) == 3000
@@ -72,32 +92,43 @@ def test_what_the_demo_leaves_is_what_other_commands_take(demo_folder):
     assert len(json.loads(hits.stdout)) == 3
     captions = ["concepts", "caption", folder / "model.safetensors", "--words", folder / "words.parquet"]
     assert "greyhound" in CliRunner().invoke(group, [str(a) for a in captions]).stdout
-    assert (
-        json.loads(CliRunner().invoke(group, ["info", str(folder / "scenes.parquet"), "--json"]).stdout)["rows"] == 3000
-    )
+    described = CliRunner().invoke(group, ["info", str(folder / "scenes.parquet"), "--json"])
+    assert json.loads(described.stdout)["rows"] == 3000
 
 
-def test_demo_figures_as_json(found, monkeypatch, tmp_path):
+def test_a_second_demo_takes_the_collection_of_the_first(demo_folder):
+    from pellucid.cli.demo import collect
+    from pellucid.datasets import load_scenes
+
+    made = (demo_folder[0] / "collection" / "manifest.json").stat().st_mtime_ns
+    assert len(collect(demo_folder[0], np.ones((3000, 384)), load_scenes(), None)) == 3000
+    assert (demo_folder[0] / "collection" / "manifest.json").stat().st_mtime_ns == made
+
+
+def test_demo_shows_what_it_found(found, monkeypatch):
     from pellucid.cli import demo
 
     monkeypatch.setattr(demo, "run", lambda output: found)
-    scores = json.loads(CliRunner().invoke(group, ["demo", "--json"]).stdout)["retrieval_map_at_20"]
-    assert scores["concept subspaces"]["general"] > scores["words alone (zero-shot)"]["general"]
-    assert scores["words alone (zero-shot)"]["general"] > scores["plain cosine"]["general"] + 0.2
-    assert scores["concept subspaces"]["sub"] > scores["supervised SVD"]["sub"] > scores["plain cosine"]["sub"]
+    shown = CliRunner().invoke(group, ["demo"]).stdout
+    expected = ["plain cosine", "dog, cat", "A cat & a [bold]", "nearest by animal", "unlike each other"]
+    expected += [
+        "A <dog> [red]",
+        "not in any concept",
+        "somewhere/report.html",
+        "pellucid explore somewhere/collection",
+    ]
+    for words in expected:
+        assert words in shown
 
 
-def test_the_report_does_without_matplotlib(demo_folder, found, tmp_path, monkeypatch):
-    import pellucid
+def test_the_report_does_without_matplotlib(found, tmp_path, monkeypatch):
     from pellucid.cli._report import write_report
-    from pellucid.search import Collection
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    rows = Collection.open(demo_folder[0] / "collection").vectors(list(range(20)))
-    write_report(tmp_path / "r.html", found, pellucid.load(demo_folder[0] / "model.safetensors"), rows[0], rows)
+    write_report(tmp_path / "r.html", found, None, None, None)
     report = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "data:image" not in report
-    for words in ("pellucid[plots]", "greyhound", "nearest as a whole", "not in any concept", "0.649"):
+    for words in ("pellucid[plots]", "dog, cat", "A &lt;dog&gt; [red]", "A cat &amp; a", "not in any concept", "0.500"):
         assert words in report
 
 
@@ -149,9 +180,9 @@ def test_demo_does_not_touch_a_foreign_folder(tmp_path):
     from pellucid.search import Collection
 
     Collection.create(tmp_path / "collection", [[1.0, 2.0]])
-    result = run("demo", "-o", str(tmp_path))
-    assert result.returncode == 1
-    assert "holds another collection; name another folder with --output" in result.stderr
+    result = CliRunner().invoke(group, ["demo", "-o", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "holds another collection; name another folder with --output" in str(result.exception)
     assert len(Collection.open(tmp_path / "collection")) == 1
 
 

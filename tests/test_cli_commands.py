@@ -413,6 +413,21 @@ def test_blocks_become_one_collection(files, data, tmp_path, monkeypatch):
     assert opened.ids == [str(i) for i in range(240)]
 
 
+def test_a_flat_table_with_labels_goes_all_the_way(files, tmp_path):
+    flat, model = files / "flat.csv", tmp_path / "m.safetensors"
+    run("concepts", "fit", flat, "--labels", "animal,person", "-o", model)
+    shares = found("concepts", "project", flat, "-m", model)
+    assert list(shares[0]["shares"]) == ["animal", "person"]
+    run("concepts", "project", flat, "-m", model, "-c", "animal", "-o", tmp_path / "p.npy")
+    assert np.load(tmp_path / "p.npy").shape == (240, 10)
+    assert found("concepts", "evaluate", flat, "-m", model, "--labels", "animal,person")["pairs"] > 0
+    said = found("index", flat, "--labels", "animal,person", "-o", tmp_path / "c")
+    assert said["dimensions"] == 10
+    labels = [item["labels"] for item in map(Collection.open(tmp_path / "c").item, range(240))]
+    assert labels == [[n for n, on in zip(NAMES[:2], row) if on] for row in np.load(files / "labels.npy")[:, :2]]
+    assert found("index", flat, "-m", model, "-o", tmp_path / "c2")["dimensions"] == 10
+
+
 # info, select, completion, all
 
 

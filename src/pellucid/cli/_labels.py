@@ -101,6 +101,16 @@ class Labels:
         return np.vstack([indicator, np.zeros((1, len(names)), dtype=bool)])[order], names
 
 
+def label_lists(block: VectorFile, columns: Sequence[str]) -> list[list[str]]:
+    """The names of each row's concepts."""
+    pairs = _Pairs()
+    pairs.add([(name, block.columns[name]) for name in columns], 0)
+    if pairs.is_empty():
+        return [[] for _ in block.vectors]
+    indicator, names = pairs.indicator(len(block.vectors))
+    return [[names[j] for j in row.nonzero()[0]] for row in indicator]
+
+
 class _Pairs:
     """Pairs of a row and a concept, by which labels of any form can be told, a few bytes each."""
 
@@ -139,6 +149,9 @@ class _Pairs:
             raise ValueError(f"The labels {name!r} hold lists of {values.type}, where lists of names are needed.")
         there = values.is_valid().to_numpy(zero_copy_only=False)
         self.pairs.append((rows[there], values.drop_null().dictionary_encode()))
+
+    def is_empty(self) -> bool:
+        return not self.numbers and not any(len(rows) for rows, _ in self.pairs)
 
     def indicator(self, rows: int) -> tuple[NDArray[Any], list[str]]:
         """Columns of 0 and 1 in their order, then names in alphabetical order."""

@@ -86,7 +86,8 @@ def evaluate(
 
     coarse, things = Labels(given, names), Labels(fine) if fine else None
     rows = []
-    for block in checked_blocks(source, column, [*coarse.columns, *(things.columns if things else ())]):
+    beside = [*model.concept_names_, *coarse.columns, *(things.columns if things else ())]
+    for block in checked_blocks(source, column, beside):
         rows.append(prepared(model, block.vectors))
         for labels in (coarse, things):
             if labels is not None:

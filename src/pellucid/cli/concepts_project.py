@@ -76,7 +76,7 @@ def command(
         if output is None:
             print_shares(source, column, fitted, change, as_json)
         else:
-            rows = write(source, column, change, output)
+            rows = write(source, column, fitted, change, output)
             if as_json and output != STANDARD:
                 print_json({"output": str(output), "rows": rows[0], "columns": rows[1]})
 
@@ -87,7 +87,7 @@ def _array(values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def write(source: Path, column: str | None, change: Any, output: Path) -> tuple[int, int]:
+def write(source: Path, column: str | None, model: Any, change: Any, output: Path) -> tuple[int, int]:
     """Change all rows, block by block, and write them with their ids."""
     import numpy as np
 
@@ -95,11 +95,12 @@ def write(source: Path, column: str | None, change: Any, output: Path) -> tuple[
     from pellucid.cli._spool import checked_blocks, spooled
 
     rows, ids = 0, []
-    for block in vectors.blocks(source, column):
+    for block in vectors.blocks(source, column, labels=model.concept_names_):
         rows += len(block.vectors)
         ids += block.ids or []
     beside = Path.cwd() / "stdout" if output == STANDARD else output
-    with spooled(checked_blocks(source, column, what="Projecting"), rows, change, beside) as result:
+    blocks = checked_blocks(source, column, model.concept_names_, what="Projecting")
+    with spooled(blocks, rows, change, beside) as result:
         if output == STANDARD:
             np.save(sys.stdout.buffer, result)
         else:
@@ -113,7 +114,7 @@ def print_shares(source: Path, column: str | None, model: Any, change: Any, as_j
     names = [str(name) for name in model.concept_names_]
     rows: list[tuple[str, dict[str, float]]] = []
     total = 0
-    for block in checked_blocks(source, column):
+    for block in checked_blocks(source, column, names):
         ids = block.ids or [str(i) for i in range(total, total + len(block.vectors))]
         take = len(ids) if as_json else max(0, SHOWN - total)
         total += len(ids)

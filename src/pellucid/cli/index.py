@@ -34,7 +34,11 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder of the new collection.")
 @model_option(False, "Prepare the vectors as this model's were, which searching by concept works best on.")
 @click.option("--text", help="Column to show as the text of an item, if it is not named text.")
-@click.option("--labels", help="Column with a list of names per item, if it is not named labels.")
+@click.option(
+    "--labels",
+    help="Column with a list of names or a name per item, if it is not named labels; or several of 0 and 1, separated "
+    "by commas.",
+)
 @click.option("--engine", default="exact", show_default=True, help="What ranks the items: exact or faiss.")
 @column_option
 @json_option
@@ -61,9 +65,8 @@ def command(
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise click.UsageError(f"{output} exists already: name a new folder.")
     fitted = None if model is None else load_model(model)
-    renamed = {old: new for old, new in ((text, "text"), (labels, "labels")) if old is not None}
     with readable(vectors) as source, appearing(output) as folder:
-        rows, width = build(folder, source, column, fitted, renamed, engine)
+        rows, width = build(folder, source, column, fitted, text, labels.split(",") if labels else [], engine)
     found = {"collection": str(output), "items": rows, "dimensions": width, "engine": engine}
     if as_json:
         print_json(found)
@@ -72,7 +75,7 @@ def command(
 
 
 def build(
-    folder: Path, source: Path, column: str | None, model: Any, renamed: dict[str, str], engine: str
+    folder: Path, source: Path, column: str | None, model: Any, text: str | None, labels: list[str], engine: str
 ) -> tuple[int, int]:
     """Fill the folder block by block."""
     from pellucid.cli._prepared import mark
@@ -80,9 +83,10 @@ def build(
     from pellucid.search import Collection
 
     collection: Collection | None = None
-    for block in checked_blocks(source, column, what="Indexing"):
+    concepts = [] if model is None else model.concept_names_  # numeric columns of these names are labels
+    for block in checked_blocks(source, column, [*labels, *concepts], what="Indexing"):
         rows = block.vectors if model is None else prepared(model, block.vectors)
-        columns = beside(block, renamed)
+        columns = beside(block, text, labels)
         if collection is None:
             collection = Collection.create(folder, rows, block.ids, engine=engine, **columns)
         else:
@@ -93,14 +97,22 @@ def build(
     return len(collection), collection.dimension
 
 
-def beside(block: VectorFile, renamed: dict[str, str]) -> dict[str, Any]:
+def beside(block: VectorFile, text: str | None, labels: list[str]) -> dict[str, Any]:
     """The columns of a block under their names in the collection."""
-    missing = [name for name in renamed if name not in block.columns]
+    from pellucid.cli._labels import label_lists
+
+    missing = [name for name in [*([text] if text else []), *labels] if name not in block.columns]
     if missing:
         there = ", ".join(map(repr, block.columns)) or "none"
         raise click.UsageError(f"There is no column {missing[0]!r} beside the vectors; columns are: {there}.")
-    columns = {renamed.get(name, name): values for name, values in block.columns.items()}
-    return {name: getattr(values, "to_pylist", values.tolist)() for name, values in columns.items()}
+    columns = {
+        "text" if name == text else name: getattr(values, "to_pylist", values.tolist)()
+        for name, values in block.columns.items()
+        if name not in labels
+    }
+    if labels:
+        columns["labels"] = label_lists(block, labels)
+    return columns
 
 
 @contextmanager
