@@ -1,0 +1,45 @@
+"""Pictures of the explorer on Scenes: `python docs/pictures/explorer.py` (needs Chromium and the dev extra)."""
+
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import sync_playwright
+
+import pellucid
+from pellucid import ConceptSubspaces
+from pellucid.datasets import load_scenes
+from pellucid.preprocessing import CenteredNormalizer
+from pellucid.search import Collection
+
+HERE = Path(__file__).parent
+VIEWS = {
+    "explorer-item": ("dark", "/item?id=scene-2261&concept=plant"),
+    "explorer-map": ("light", "/map?colour=share:animal"),
+    "explorer-concepts": ("light", "/concepts"),
+}
+
+
+def explorer_pictures(folder: Path) -> None:
+    scenes = load_scenes()
+    train = scenes.split.train
+    X = CenteredNormalizer().fit(scenes.vectors[train]).transform(scenes.vectors)
+    model = ConceptSubspaces(6, random_state=0).fit(X[train], scenes.coarse[train], scenes.coarse_names)
+    labels = [[name for name, on in zip(scenes.coarse_names, row) if on] for row in scenes.coarse]
+    ids = [f"scene-{i}" for i in range(len(X))]
+    with TemporaryDirectory() as place, sync_playwright() as driver:
+        collection = Collection.create(Path(place) / "scenes", X, ids, text=scenes.texts, labels=labels)
+        vocabulary = {"words": scenes.words, "word_vectors": scenes.word_vectors}
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        with pellucid.explore(collection, model, open_browser=False, **vocabulary) as server:
+            server.app.state.pellucid.preparation.wait()
+            for name, (theme, path) in VIEWS.items():
+                page = browser.new_page(viewport={"width": 1280, "height": 760}, color_scheme=theme)
+                page.goto(server.address.rstrip("/") + path)
+                page.wait_for_timeout(3000)
+                page.screenshot(path=folder / f"{name}.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    explorer_pictures(HERE)
