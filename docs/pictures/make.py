@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from cli import command_screens
 from concepts import concept_pictures
 from rich.console import Console
+from selection import selection_pictures
 
 from pellucid.cli.demo import run, show
 
@@ -32,3 +33,4 @@ if __name__ == "__main__":
     demo_screen()
     concept_pictures(HERE)
     command_screens(HERE)
+    selection_pictures(HERE)

@@ -54,7 +54,7 @@ class IsometryPursuit(SelectorMixin, SavedMixin, BaseEstimator):
 
     Attributes
     ----------
-    selected_ : (rank_,) chosen columns, ascending
+    selected_ : chosen columns, ascending
     loss_ : their loss
     optimal_ : whether it is proven that no other choice, among the candidates (or all columns), has a smaller loss
     candidates_ : columns that some optimal solution of stage one uses, ascending
@@ -63,7 +63,7 @@ class IsometryPursuit(SelectorMixin, SavedMixin, BaseEstimator):
     weights_ : (P,) lengths of its rows
     objective_ : ‖β‖₁,₂ (plus the lasso's term) after each Newton step, and at the end
     duality_gap_ : how much of it, at most, is above the optimum (relative)
-    rank_ : rank of the columns
+    rank_ : rank of the columns, the number of those chosen
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
