@@ -180,6 +180,53 @@ def test_codes_can_be_trusted_without_the_rows(rng):
     assert positions.shape == (50, 5)
 
 
+@pytest.mark.parametrize("options", [{"kind": "hnsw", "ef_search": 1}, {"kind": "ivfpq", "lists": 10, "probes": 1}])
+def test_as_many_hits_as_asked_for_even_where_an_index_reaches_fewer(rng, options):
+    """Nearly all rows deleted, or more asked for than a list holds: what the index cannot reach is found by looking."""
+    rows, queries = planted(rng, 800), rng.standard_normal((4, 16))
+    alive = rng.random(800) < 0.02
+    engine = make_engine("faiss", **options)
+    engine.load([rows], alive)
+    for k in (5, 1000):
+        positions, scores = engine.search(queries, k)
+        assert positions.shape == (4, min(k, alive.sum()))
+        assert np.all(alive[positions])
+        assert all(len(set(row)) == len(row) for row in positions)
+    np.testing.assert_allclose(scores, ranking(rows, queries, alive, 1000)[1], atol=1e-12)
+    engine.load([rows], np.ones(800, dtype=bool))
+    np.testing.assert_array_equal(np.sort(engine.search(queries, 800)[0], axis=1), np.tile(np.arange(800), (4, 1)))
+
+
+def test_an_index_is_not_changed_under_a_search():
+    from pellucid.search.faiss_engine import _Gate
+
+    gate, order = _Gate(), []
+    searching, finish = threading.Event(), threading.Event()
+
+    def search():
+        with gate.searching():
+            searching.set()
+            finish.wait()
+            order.append("searched")
+
+    def change():
+        with gate.changing():
+            order.append("changed")
+
+    first, second = (threading.Thread(target=call, daemon=True) for call in (search, change))
+    first.start()
+    searching.wait()
+    with gate.searching():
+        pass  # others may search meanwhile
+    second.start()
+    second.join(timeout=0.05)
+    assert order == []
+    finish.set()
+    first.join()
+    second.join()
+    assert order == ["searched", "changed"]
+
+
 def test_few_rows_get_fewer_lists_or_none(rng, capfd):
     rows = planted(rng, 300)
     engine = make_engine("faiss", kind="ivfpq", lists=100)
