@@ -88,7 +88,7 @@ def _frames(folder: Path) -> list[tuple[str, str, str]]:
                 browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
                 page = browser.new_page(viewport={"width": 1280, "height": 800})
                 page.goto(f"{server.address}map?colour=label:kind")
-                page.wait_for_function("document.querySelectorAll('.legend li').length === 10", timeout=60_000)
+                page.wait_for_function("() => document.querySelectorAll('.legend li').length === 10", timeout=60_000)
                 page.wait_for_timeout(1500)
                 rates = [page.evaluate(MOVING, 4) for _ in range(3)]
                 painter = page.locator("canvas").first.get_attribute("data-painter")

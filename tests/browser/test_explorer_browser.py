@@ -16,7 +16,7 @@ ITEM = "/item?id=scene-2261"
 def painted(page):
     """Waits until the map shows points in their final places."""
     page.wait_for_selector("canvas[data-frames]", state="attached")
-    page.wait_for_function("document.querySelector('.switch [aria-pressed=true]')?.textContent === 'Neighbours'")
+    page.wait_for_function("() => document.querySelector('.switch [aria-pressed=true]')?.textContent === 'Neighbours'")
     still(page)
 
 

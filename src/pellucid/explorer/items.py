@@ -40,12 +40,14 @@ class Items:
         # one column of a million items has to come out in one piece, which Collection.item cannot do
         now = collection._now
         whole = pa.concat_tables([segment.items for segment in now.segments], promote_options="default")
-        self.table = whole.filter(pa.array(now.alive))
+        self.has_thumbnails = "thumbnail" in whole.column_names
+        # bytes are read item by item: filtering would copy all of them into memory
+        read = [field.name for field in whole.schema if not _is_bytes(field.type)]
+        self.table = whole.select(read) if now.alive.all() else whole.select(read).filter(pa.array(now.alive))
         self.positions = np.flatnonzero(now.alive)
-        self.columns = [self._describe(name) for name in self.table.column_names if name not in ("id", "thumbnail")]
+        self.columns = [self._describe(name) for name in self.table.column_names if name != "id"]
         texts = [column.name for column in self.columns if column.kind == "text"]
         self.text_column = "text" if "text" in texts else next(iter(texts), None)
-        self.has_thumbnails = "thumbnail" in self.table.column_names
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -64,12 +66,12 @@ class Items:
         text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         if not (text or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
             return Column(name, "other")
+        most = min(MOST_LABELS, max(2, len(self) // 2))
+        if not many and (name == "text" or pc.count_distinct(values).as_py() > most):
+            return Column(name, "text" if text else "other")
         found = pc.value_counts(values.cast(pa.string())).to_pylist()
         pairs = sorted(((row["counts"], row["values"]) for row in found if row["values"] is not None), reverse=True)
-        if many:
-            pairs = pairs[:MOST_LABELS]
-        elif name == "text" or len(pairs) > min(MOST_LABELS, max(2, len(self) // 2)):
-            return Column(name, "text" if text else "other")
+        pairs = pairs[:MOST_LABELS]
         return Column(name, "labels" if many else "label", [v for _, v in pairs], [n for n, _ in pairs])
 
     def column(self, name: str) -> Column:
@@ -141,6 +143,12 @@ class Items:
             if isinstance(data, bytes) and data.startswith(start):
                 return data, kind
         raise KeyError(f"The item {item!r} has no thumbnail.")
+
+
+def _is_bytes(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
 
 
 def plain(value: Any) -> Any:

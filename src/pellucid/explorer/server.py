@@ -24,7 +24,8 @@ class Server:
         self.app = app
         self._socket = bind(host, port)
         self.host, self.port = host, self._socket.getsockname()[1]
-        shown = f"[{host}]" if ":" in host else host
+        named = socket.gethostname() if is_any_address(host) else host
+        shown = f"[{named}]" if ":" in named else named
         self.address = f"http://{shown}:{self.port}/"
         self.url = self.address if token is None else f"{self.address}?token={quote(token, safe='')}"
         config = uvicorn.Config(
@@ -95,7 +96,8 @@ def serve(
     from pellucid.explorer import LOCAL_HOSTS, create_app
 
     check_token(token, needed=not is_local(host))
-    hosts = None if is_any_address(host) else (*LOCAL_HOSTS, host) if is_local(host) else (host,)
+    # elsewhere the machine may go by any name, and the token decides
+    hosts = (*LOCAL_HOSTS, host) if is_local(host) else None
     return Server(create_app(collection=collection, model=model, token=token, hosts=hosts, **more), host, port, token)
 
 
