@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("matplotlib", reason="the extra pellucid[plots] is not installed")
 
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from pellucid import ConceptSubspaces, plots
 from pellucid.metrics import Retrieval
@@ -33,7 +34,9 @@ def search(model, tmp_path):
 
 
 def png(ax):
-    """The picture as bytes: drawing it is what finds formulas and fonts that do not work."""
+    """The picture as bytes. No text in it may be a formula, which unescaped dollar signs would make it."""
+    for text in ax.figure.findobj(Text):
+        assert text.get_text().count("$") == text.get_text().count("\\$"), text
     stream = io.BytesIO()
     ax.figure.savefig(stream, format="png")
     return stream.getvalue()
