@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pellucid.search import Collection, Hit
 
 LINE = 0.19  # inches between lines of text
+SCORE: dict[str, Any] = {"va": "center", "fontsize": style.SIZE - 1, "color": style.FAINT}
 
 
 def captions(
@@ -75,26 +76,53 @@ def neighbours(
     ``relevant`` a filled dot marks the hits for which it is true, a ring the others.
     """
     sides = (("nearest as a whole", plain), (f"nearest by {concept}" if concept else "nearest by concept", filtered))
-    lines = max(1, *(len(hits) for _, hits in sides))
     pictured = any(_picture(hit) is not None for _, hits in sides for hit in hits)
-    ax = style.axes(ax, 9.0, 0.75 + (0.62 if pictured else 2.15 * LINE) * lines)
+    ax = _strips(ax, sides, relevant, column) if pictured else _side_by_side(ax, sides, relevant, column)
+    if query is not None:
+        style.title(ax, f"Query: {query}")
+    return ax
+
+
+def _side_by_side(ax: Axes | None, sides: Any, relevant: Callable[[Hit], bool] | None, column: str) -> Axes:
+    """Two lists of texts, left and right."""
+    lines = max(1, *(len(hits) for _, hits in sides))
+    ax = style.axes(ax, 9.0, 0.75 + 2.15 * LINE * lines)
     style.empty(ax)
     header = 1 / (lines + 1)
     for side, (name, hits) in enumerate(sides):
         left = 0.51 * side
-        strong: dict[str, Any] = {"fontsize": style.SIZE, "weight": "bold", "color": style.BLUE if side else style.INK}
-        ax.text(left, 1 - 0.35 * header, style.plain(name), va="center", **strong)
-        ax.plot([left, left + 0.48], [1 - 0.75 * header] * 2, color=style.BLUE if side else style.LINE, linewidth=1)
+        _heading(ax, name, left, 1 - 0.35 * header, 0.48, 0.4 * header, strong=bool(side))
         for row, hit in enumerate(hits):
             middle = 1 - (row + 1.35) * header
             if relevant is not None:
                 _dot(ax, left + 0.008, middle, relevant(hit))
-            score: dict[str, Any] = {"va": "center", "fontsize": style.SIZE - 1, "color": style.FAINT}
-            ax.text(left + 0.02, middle, f"{hit.score:.2f}", **score)
+            ax.text(left + 0.02, middle, f"{hit.score:.2f}", **SCORE)
             _item(ax, hit, (left + 0.065, middle, 0.415, header), column)
-    if query is not None:
-        style.title(ax, f"Query: {query}")
     return ax
+
+
+def _strips(ax: Axes | None, sides: Any, relevant: Callable[[Hit], bool] | None, column: str) -> Axes:
+    """Two rows of pictures, one below the other."""
+    columns = max(len(hits) for _, hits in sides)
+    ax = style.axes(ax, min(12.0, max(5.0, 1.1 * columns)), 3.4)
+    style.empty(ax)
+    width = 1 / columns
+    for side, (name, hits) in enumerate(sides):
+        top = 1 - 0.5 * side
+        _heading(ax, name, 0.0, top - 0.035, 1.0, 0.035, strong=bool(side))
+        for place, hit in enumerate(hits):
+            left = place * width
+            _item(ax, hit, (left, top - 0.24, 0.94 * width, 0.3), column, lines=4)
+            if relevant is not None:
+                _dot(ax, left + 0.008, top - 0.42, relevant(hit))
+            ax.text(left + (0 if relevant is None else 0.022), top - 0.42, f"{hit.score:.2f}", **SCORE)
+    return ax
+
+
+def _heading(ax: Axes, name: str, left: float, y: float, width: float, below: float, *, strong: bool) -> None:
+    colour, line = (style.BLUE, style.BLUE) if strong else (style.INK, style.LINE)
+    ax.text(left, y, style.plain(name), va="center", fontsize=style.SIZE, weight="bold", color=colour)
+    ax.plot([left, left + width], [y - below] * 2, color=line, linewidth=1)
 
 
 def _dot(ax: Axes, x: float, y: float, on: bool) -> None:
@@ -177,24 +205,26 @@ def _draw_walk(
 ) -> Axes:
     n, top = len(shares), max(len(row) for row in words)
     depth = 0 if items is None else max(len(row) for row in items)
-    inches = 0.45 + LINE * top + (0.25 + 0.68 * depth if depth else 0)
+    # thumbnails stand side by side, texts one below the other
+    pictured = any(_picture(hit) is not None for row in items or [] for hit in row)
+    inches = 0.45 + LINE * top + (0.25 + 0.68 * (1 if pictured else depth) if depth else 0)
     ax = style.axes(ax, max(4.0, 1.75 * n), inches + 0.35)
     style.empty(ax)
     unit = 1 / inches
     for column, share in enumerate(shares):
         left, width = column / n, 0.93 / n
-        bar: dict[str, Any] = {"va": "center", "fontsize": style.SIZE - 1, "color": style.FAINT}
         ax.plot([left, left + width], [1 - 0.1 * unit] * 2, color="#e69f00", linewidth=5, solid_capstyle="butt")
         ax.plot([left, left + width * (1 - share)], [1 - 0.1 * unit] * 2, color=style.BLUE, linewidth=5,
                 solid_capstyle="butt", zorder=3)  # fmt: skip
-        ax.text(left, 1 - 0.28 * unit, f"{1 - share:.0%} + {share:.0%}", **bar)
+        ax.text(left, 1 - 0.28 * unit, f"{1 - share:.0%} + {share:.0%}", **SCORE)
         for row, word in enumerate(words[column]):
             said = style.plain(style.shorten(word, style.characters(ax, width)))
             y = 1 - (0.5 + LINE * row) * unit
             ax.text(left, y, said, va="center", fontsize=style.SIZE + (0.5 if row == 0 else 0),
                     weight="bold" if row == 0 else "normal", color=style.INK)  # fmt: skip
         for row, hit in enumerate([] if items is None else items[column]):
-            middle = 1 - (0.5 + LINE * top + 0.25 + 0.68 * row) * unit
-            _item(ax, hit, (left, middle, width, 0.68 * unit), "text", lines=3)
+            middle = 1 - (0.5 + LINE * top + 0.25 + 0.68 * (0 if pictured else row)) * unit
+            box = (left + row * width / depth, middle, width / depth) if pictured else (left, middle, width)
+            _item(ax, hit, (*box, 0.68 * unit), "text", lines=3)
     style.title(ax, title)
     return ax
