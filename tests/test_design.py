@@ -166,12 +166,10 @@ def test_the_scale_of_the_columns_does_not_matter(factor):
 
 def test_both_ways_to_the_newton_directions_agree(monkeypatch):
     W = random_columns(5, 40)
-    symmetric = symmetric_matrices(5)
-    V = np.eye(5) / 2
-    z = 1 - np.square(V @ W).sum(axis=0)
-    small = design_module._directions(symmetric, V, W, np.ones(40), z, 0.1)
+    V, (weights, curvature, pull) = np.eye(5) / 2, np.random.default_rng(0).uniform(0.5, 2, (3, 40))
+    small = design_module.directions(V, W, weights, curvature, pull, 0.1)
     monkeypatch.setattr(design_module, "SMALL", 0)
-    large = design_module._directions(symmetric, V, W, np.ones(40), z, 0.1)
+    large = design_module.directions(V, W, weights, curvature, pull, 0.1)
     np.testing.assert_allclose(small, large, rtol=1e-9, atol=1e-12)
 
 

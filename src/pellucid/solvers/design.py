@@ -188,9 +188,7 @@ def follow_path(
 ) -> Design:
     """Solve the dual to a relative gap of ``tol``; the columns must span the space unless ``ridge`` is positive.
     ``start`` is a point on the path from which to go on."""
-    D = columns.dimension
-    symmetric = symmetric_matrices(D)
-    most = max(2 * symmetric.size, 256)
+    most = max(columns.dimension * (columns.dimension + 1), 256)
     if start is None:
         start = _start(columns, ridge, most)
     V, index, weights, history = start.V, start.index, start.weights, start.history
@@ -199,7 +197,7 @@ def follow_path(
     best = start
     for _ in range(max_iter):
         try:
-            towards, away = _directions(symmetric, V, W, weights, z, ridge)
+            towards, away = directions(V, W, weights, 2 * weights / z, 1 / z, ridge)
         except LinAlgError:  # no longer solvable in this precision: the last point is as good as it gets
             break
         dV, change, length = _step(V, W, weights, z, towards, away)
@@ -252,31 +250,42 @@ def _squares(W: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->j", W, W))
 
 
-def _directions(
-    symmetric: Symmetric, V: Floats, W: Floats, weights: Floats, z: Floats, ridge: float
+def directions(
+    V: Floats, W: Floats, weights: Floats, curvature: Floats, pull: Floats, ridge: float
 ) -> tuple[Floats, Floats]:
-    """The Newton direction towards ½(MV + VM) = I, η_p z_p = μ is ``towards − μ·away``.
+    """Two solutions X of ½(MX + XM) + Σ curvature_p ⟨B_p, X⟩ B_p = R, with 2B_p the gradient of ‖V w_p‖²: for
+    R = I − λV and for R = Σ pull_p B_p.
 
-    In the eigenbasis of M the first equation is diagonal in V; the second is eliminated.
+    With curvature 2η/z and pull 1/z the Newton direction towards ½(MV + VM) = I, η_p z_p = μ is the first minus μ times
+    the second. In the eigenbasis of M the first term is diagonal.
     """
+    symmetric = symmetric_matrices(len(V))
     if len(V) <= SMALL:
-        return _small_directions(V, W, weights, z, ridge, symmetric.i, symmetric.j, symmetric.factor)
+        return _small_directions(V, W, weights, curvature, pull, ridge, symmetric.i, symmetric.j, symmetric.factor)
     values, Q = np.linalg.eigh(moment(W, weights, ridge))
     B = Gradients(symmetric, Q.T @ V @ W, Q.T @ W)
-    H = B.gram(2 * weights / z)
+    H = B.gram(curvature)
     H[np.diag_indices_from(H)] += 0.5 * (values[symmetric.i] + values[symmetric.j])
-    right = np.column_stack([symmetric.vector(np.eye(len(V)) - ridge * (Q.T @ V @ Q)), B.sum(1 / z)])
+    right = np.column_stack([symmetric.vector(np.eye(len(V)) - ridge * (Q.T @ V @ Q)), B.sum(pull)])
     solved = cho_solve(cho_factor(H, overwrite_a=True, check_finite=False), right, check_finite=False)
-    towards, away = (Q @ symmetric.matrix(part, len(V)) @ Q.T for part in solved.T)
-    return towards, away
+    first, second = (Q @ symmetric.matrix(part, len(V)) @ Q.T for part in solved.T)
+    return first, second
 
 
 @kernel
 def _small_directions(
-    V: Floats, W: Floats, weights: Floats, z: Floats, ridge: float, first: Ints, second: Ints, factor: Floats
+    V: Floats,
+    W: Floats,
+    weights: Floats,
+    curvature: Floats,
+    pull: Floats,
+    ridge: float,
+    first: Ints,
+    second: Ints,
+    factor: Floats,
 ) -> tuple[Floats, Floats]:
     """The same in one compiled piece, since small systems cost less than the calls that set them up."""
-    D, n, size = len(V), len(z), len(first)
+    D, n, size = len(V), len(pull), len(first)
     values, Q = np.linalg.eigh(moment(W, weights, ridge))
     w = Q.T @ W
     rotated = Q.T @ V @ Q
@@ -288,8 +297,8 @@ def _small_directions(
         right[k, 0] = factor[k] * ((1.0 if i == j else 0.0) - ridge * rotated[i, j])
         for p in range(n):
             entry = 0.5 * factor[k] * (v[i, p] * w[j, p] + v[j, p] * w[i, p])
-            right[k, 1] += entry / z[p]
-            B[k, p] = entry * np.sqrt(2 * weights[p] / z[p])
+            right[k, 1] += entry * pull[p]
+            B[k, p] = entry * np.sqrt(curvature[p])
     H = B @ B.T
     for k in range(size):
         H[k, k] += 0.5 * (values[first[k]] + values[second[k]])

@@ -21,6 +21,7 @@ from pellucid.solvers.design import (
     Design,
     Gradients,
     blas_threads,
+    directions,
     dual_value,
     follow_path,
     moment,
@@ -34,6 +35,8 @@ TIGHT = 1e-8
 UNUSED = 1e-7
 # a column with this share of an orthonormal one's weight has weight, whatever one step says
 OBVIOUS = 1e-2
+# how little a step of the polish costs a weight, against how much it costs to miss a constraint
+PROXIMAL = 1e-8
 # a gap at which it is settled which columns have weight, and one that is round-off
 POLISHED = 1e-12
 EXACT = 1e-14
@@ -133,24 +136,19 @@ def _newton(columns: Columns, design: Design, used: NDArray[np.bool_], ridge: fl
     """
     index, weights, V = design.index[used], design.weights[used], design.V
     W = columns.take(index)
-    symmetric = symmetric_matrices(len(W))
+    proximal = PROXIMAL * float(np.square(W).sum()) / np.linalg.norm(moment(W, weights, ridge), 2) / len(W)
+    curvature = np.full(len(index), 1 / proximal)
     best = None
     for _ in range(8):
-        values, Q = np.linalg.eigh(moment(W, weights, ridge))
-        v, w = Q.T @ V @ W, Q.T @ W
-        B = Gradients(symmetric, v, w)
-        missing = 0.5 * (1.0 - np.einsum("ij,ij->j", v, v))
-        H = B.gram(np.ones(len(weights)))
-        proximal = 1e-8 * H.diagonal().max() / values[-1]
-        H /= proximal
-        H[np.diag_indices_from(H)] += 0.5 * (values[symmetric.i] + values[symmetric.j])
-        stationary = symmetric.vector(np.eye(len(W))) - B.sum(weights) - ridge * symmetric.vector(Q.T @ V @ Q)
+        product = V @ W
+        missing = 0.5 * (1.0 - np.einsum("ij,ij->j", product, product))
         try:
-            dv = cho_solve(cho_factor(H, overwrite_a=True), stationary + B.sum(missing) / proximal)
-        except (LinAlgError, ValueError):
+            towards, away = directions(V, W, weights, curvature, weights - missing / proximal, ridge)
+        except LinAlgError:
             break
-        weights = weights + (B.dot(dv) - missing) / proximal
-        V = V + Q @ symmetric.matrix(dv, len(W)) @ Q.T
+        dV = towards - away
+        weights = weights + (np.einsum("ij,ij->j", product, dV @ W) - missing) / proximal
+        V = V + dV
         if weights.min() <= UNUSED * weights.max():
             return None, weights
         found = _certified(columns, Design(V, index, weights, np.inf, np.inf, design.history), ridge)
