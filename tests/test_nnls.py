@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from oracles import nonnegative_least_squares
-from pellucid.solvers import nnls, nnls_gram
+from pellucid.solvers import Cone, nnls, nnls_gram
 
 
 def reference(X, atoms, mask=None):
@@ -319,3 +319,14 @@ def test_bad_input_gets_a_sentence(arguments, sentence):
 def test_bad_gram_matrices_get_a_sentence(G, sentence):
     with pytest.raises(ValueError, match=sentence):
         nnls_gram(np.ones((1, 2)), G)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_cone_made_ready_projects_as_nnls_does(rng, dtype):
+    X, atoms = rng.standard_normal((200, 12)).astype(dtype), rng.standard_normal((5, 12)).astype(dtype)
+    cone = Cone(atoms, 0.1)
+    expected = nnls(X, atoms, ridge=0.1).codes @ atoms
+    np.testing.assert_array_equal(cone.project(X), expected)
+    np.testing.assert_allclose(cone.project(X[:1]), expected[:1], rtol=1e-5, atol=1e-6)
+    atoms[:] = 0
+    np.testing.assert_array_equal(cone.project(X), expected, "the cone keeps its own atoms")

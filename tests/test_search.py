@@ -1,3 +1,4 @@
+import copy
 import json
 import os
 import signal
@@ -134,7 +135,10 @@ def test_two_writers_do_not_lose_each_others_items(tmp_path):
         (lambda f: (f / "manifest.json").write_text("[]"), "manifest.json is damaged"),
         (lambda f: alter(f, format=9), "has collection format 9; this Pellucid reads format 1"),
         (lambda f: alter(f, dimension=4), "is damaged: segment 000001 has the wrong size"),
-        (lambda f: alter(f, segments=[{"name": "../x", "rows": 1, "checksum": 0}]), "names files or sizes that cannot be"),
+        (
+            lambda f: alter(f, segments=[{"name": "../x", "rows": 1, "checksum": 0}]),
+            "names files or sizes that cannot be",
+        ),
         (lambda f: alter(f, deleted="/etc/passwd"), "names files or sizes that cannot be"),
         (lambda f: (f / "vectors-000001.npy").write_bytes(b"junk"), "is damaged"),
         (lambda f: (f / "items-000001.parquet").unlink(), "is damaged"),
@@ -259,6 +263,19 @@ def test_hits_are_the_projections_neighbours(world):
     assert len(search.search("scene-7", k=5)) == 5
     away = search.search("scene-7", k=20, without="person")
     assert [h.id for h in away] != [h.id for h in search.search("scene-7", k=20)]
+
+
+def test_a_projection_follows_the_atoms(world):
+    """Cones are made ready once; atoms that change meanwhile, even in place, or another ridge are noticed."""
+    _, X, model, _ = world
+    changed = copy.deepcopy(model)
+    before = changed.project(X[:3], "animal")
+    np.testing.assert_array_equal(changed.project(X[:3], "animal"), before)
+    changed.atoms_[changed.groups_ == 0] = changed.atoms_[changed.groups_ == 1]
+    first, second = changed.concept_names_[:2]
+    np.testing.assert_array_equal(changed.project(X[:3], first), model.project(X[:3], second))
+    changed.ridge = 10.0
+    assert np.linalg.norm(changed.project(X[:3], second)) < np.linalg.norm(model.project(X[:3], second))
 
 
 def test_queries_in_words(world):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pellucid.concepts.labels import Indicator, align
 from pellucid.concepts.learning import atom_mask
 from pellucid.preprocessing import CenteredNormalizer
-from pellucid.solvers import group_omp, nnls, nonnegative_omp
+from pellucid.solvers import Cone, group_omp, nnls, nonnegative_omp
 
 Names = str | Sequence[str]
 
@@ -80,7 +80,13 @@ class Cones(TransformerMixin, BaseEstimator):
             mine |= self.groups_ == j
         data = self._rows(X)
         atoms = self.atoms_[mine].astype(data.dtype, copy=False)
-        return np.asarray(nnls(data, atoms, ridge=self.ridge).codes @ atoms)
+        # queries come one by one: a cone is made ready once, and again when its atoms have changed
+        ready: dict[Any, Cone] = self.__dict__.setdefault("_ready", {})
+        key = (mine.tobytes(), data.dtype.char)
+        cone = ready.get(key)
+        if cone is None or cone.ridge != self.ridge or not np.array_equal(cone.atoms, atoms):
+            cone = ready[key] = Cone(atoms, self.ridge)
+        return np.asarray(cone.project(data))
 
     def remove(self, X: ArrayLike, concept: Names) -> NDArray[Any]:
         """Rows without their projection onto the concept: no atom of it points along what is left."""

@@ -6,13 +6,14 @@ from pellucid.solvers.box import BoxSolution, box_qp
 from pellucid.solvers.design_face import Pursuit, basis_pursuit
 from pellucid.solvers.greedy import group_omp, nonnegative_omp
 from pellucid.solvers.lasso import SparseCodes, lasso, lasso_gram
-from pellucid.solvers.nonnegative import nnls, nnls_gram
+from pellucid.solvers.nonnegative import Cone, nnls, nnls_gram
 from pellucid.solvers.rank_one import RankOne, leading_atom, nonnegative_power
 from pellucid.solvers.sphere import SphereMinimum, sphere_quadratic
 
 __all__ = [
     "BoxSolution",
     "Codes",
+    "Cone",
     "Pursuit",
     "RankOne",
     "SparseCodes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from pellucid.solvers._batch import (
     Codes,
@@ -16,6 +16,7 @@ from pellucid.solvers._batch import (
     starting_codes,
 )
 from pellucid.solvers._checks import (
+    FloatMatrix,
     as_atoms,
     as_gram,
     as_mask,
@@ -56,17 +57,42 @@ def nnls(
     check_width(data, B.shape[1], "X", "atoms")
     check_iteration(tol, max_iter)
     shape = (len(data), len(B))
-    allowed = as_mask(mask, shape)
-    codes = starting_codes(init, shape, B.dtype)
-    kkt = np.empty(shape[0])
-    problem = Problem(gram(B), as_nonnegative(ridge, "ridge"), 0.0, 0.0, np.inf, tol, max_iter)
+    cone = Cone(B, as_nonnegative(ridge, "ridge"), tol, max_iter)
+    return cone.codes(data, as_mask(mask, shape), starting_codes(init, shape, B.dtype))
 
-    def solve_block(rows: slice) -> None:
-        _, C = correlations(data, B, rows)
-        problem.solve(C, mask_block(allowed, rows), codes[rows], kkt[rows])
 
-    run_blocks(solve_block, *shape)
-    return certified("nnls", codes, kkt, tol)
+class Cone:
+    """The non-negative combinations of some atoms, made ready once for one batch of rows after another.
+
+    Parameters
+    ----------
+    atoms : (m, d) float32 or float64; a copy is kept
+    ridge, tol, max_iter : as for :func:`nnls`
+    """
+
+    def __init__(self, atoms: ArrayLike, ridge: float = 0.0, tol: float = 1e-8, max_iter: int = 10_000) -> None:
+        given = as_matrix(atoms, "atoms")
+        self.atoms = as_atoms(given, given).copy()
+        self.ridge, self.tol = ridge, tol
+        self._problem = Problem(gram(self.atoms), ridge, 0.0, 0.0, np.inf, tol, max_iter)
+        self._all = as_mask(None, (1, len(self.atoms)))
+
+    def codes(self, X: FloatMatrix, mask: NDArray[np.bool_], start: FloatMatrix) -> Codes:
+        """As :func:`nnls`, from codes that are overwritten."""
+        kkt = np.empty(len(X))
+
+        def solve_block(rows: slice) -> None:
+            _, C = correlations(X, self.atoms, rows)
+            self._problem.solve(C, mask_block(mask, rows), start[rows], kkt[rows])
+
+        run_blocks(solve_block, *start.shape)
+        return certified("nnls", start, kkt, self.tol)
+
+    def project(self, X: FloatMatrix) -> FloatMatrix:
+        """The nearest point of the cone to each row of X (n, d), which has the atoms' precision."""
+        start = np.zeros((len(X), len(self.atoms)), dtype=self.atoms.dtype)
+        nearest: FloatMatrix = self.codes(X, self._all, start).codes @ self.atoms
+        return nearest
 
 
 def nnls_gram(
