@@ -52,6 +52,8 @@ def test_certificate_feasibility_and_strong_duality(D, P, unit):
     np.testing.assert_allclose(W @ beta, np.eye(D), atol=1e-11)
     assert np.linalg.norm(found.V @ W, axis=0).max() <= 1 + 1e-12
     assert np.linalg.norm(beta, axis=1).sum() == pytest.approx(np.trace(found.V), rel=1e-11)
+    if unit:  # of enough columns of equal length each has weight in some solution, whether it took part or not
+        assert len(found.candidates) == P
 
 
 def test_columns_that_first_stand_aside_are_let_in():
