@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-ALL = ("startup", "solvers", "memory", "growth", "concepts", "many_rows", "explorer")
+ALL = ("startup", "solvers", "memory", "growth", "concepts", "search", "many_rows", "explorer", "selection")
 
 if __name__ == "__main__":
     names = sys.argv[1:] or ALL
