@@ -7,6 +7,7 @@ __version__ = "0.1.0.dev0"
 # public name -> module that defines it (None: the name is the module itself); nothing is imported before it is used
 _PUBLIC: dict[str, str | None] = {
     "ConceptSubspaces": "concepts",
+    "binary": None,
     "IsometryPursuit": "selection",
     "datasets": None,
     "explore": "explorer",

@@ -133,3 +133,65 @@ def isometry_loss(X: ArrayLike, power: float = 1.0) -> Any:
     with np.errstate(divide="ignore", over="ignore"):
         raised = np.power(np.linalg.svd(columns, compute_uv=False), power)
         return ((np.exp(raised - 1.0) + np.exp(1.0 / raised - 1.0)) / 2.0).sum(axis=-1)
+
+
+def cka(X: ArrayLike, Y: ArrayLike) -> float:
+    """Centred kernel alignment (paper 2, Eq. 2) of two descriptions, in rows, of the same items: 1 for the same
+    geometry up to scale, rotation and shift; 0 where either has all items in one place. For binary concepts S with
+    weights π, Y is ``S * np.sqrt(weights)``."""
+    a, b = (unit_scale(np.asarray(rows, dtype=np.float64)) for rows in (X, Y))
+    if a.ndim != 2 or b.ndim != 2 or len(a) != len(b):
+        raise ValueError(
+            f"X and Y must describe the same items in their rows, but their shapes are {a.shape}, {b.shape}."
+        )
+    if max(a.shape[1], b.shape[1]) > len(a):  # the kernels are the smaller matrices
+        first, second = a @ a.T, b @ b.T
+        inner, norms = np.sum(first * second), np.linalg.norm(first) * np.linalg.norm(second)
+    else:
+        inner, norms = np.sum((a.T @ b) ** 2), np.linalg.norm(a.T @ a) * np.linalg.norm(b.T @ b)
+    return float(inner / norms) if norms > 0 else 0.0
+
+
+def unit_scale(rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows without their mean, and with 1 as the largest number."""
+    shifted = rows - rows.mean(axis=0)
+    largest = np.abs(shifted).max(initial=0.0)
+    # what is left of a constant column is round-off
+    return np.asarray(shifted / largest) if largest > 1e-14 * np.abs(rows).max(initial=0.0) else np.zeros_like(rows)
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How well binary concepts were recovered, true ones and found ones matched one to one, complements being equal.
+
+    distances : (b,) bits wrong in each true concept; that of a constant where nothing is matched to it
+    exact : number of true concepts without a wrong bit
+    near : number of those whose distance is below half of a constant's
+    false : number of found concepts that are near no true one of their own
+    """
+
+    distances: NDArray[np.int64]
+    exact: int
+    near: int
+    false: int
+
+
+def binary_recovery(found: ArrayLike, true: ArrayLike) -> Recovery:
+    """Compare found (p, f) with true (p, b) concepts of 0 and 1, columns in any order and up to complement."""
+    from scipy.optimize import linear_sum_assignment
+
+    a, b = np.asarray(found), np.asarray(true)
+    if a.ndim != 2 or b.ndim != 2 or len(a) != len(b):
+        raise ValueError(f"found and true must describe the same items, but their shapes are {a.shape} and {b.shape}.")
+    if not all(((bits == 0) | (bits == 1)).all() for bits in (a, b)):
+        raise ValueError("found and true must hold 0 and 1 only.")
+    truth, signs = 2.0 * b - 1.0, 2.0 * a - 1.0
+    distances = np.rint((len(a) - np.abs(truth.T @ signs)) / 2).astype(np.int64)
+    nothing = np.rint((len(a) - np.abs(truth.sum(axis=0))) / 2).astype(np.int64)
+    # as good as a constant is as good as unmatched: a column per true concept stands for that
+    rows, columns = linear_sum_assignment(np.hstack([distances, np.tile(nothing[:, None], (1, b.shape[1]))]))
+    best = nothing.copy()
+    matched = columns < a.shape[1]
+    best[rows[matched]] = distances[rows[matched], columns[matched]]
+    near = int((2 * best < nothing).sum())
+    return Recovery(best, int((best == 0).sum()), near, a.shape[1] - near)

@@ -1,0 +1,133 @@
+"""How strong each binary concept is (paper 2, Eq. 3): non-negative least squares between two centred kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pellucid.solvers import nnls_gram
+from pellucid.solvers._checks import as_matrix, as_nonnegative, check_finite
+from pellucid.solvers._cholesky import Floats
+
+Bits = NDArray[np.uint8]
+# the shortest beginning of the concepts, strongest first, whose loss is within this share of the best is enough
+ENOUGH = 1e-4
+
+
+def as_bits(values: ArrayLike, name: str, rows: int | None = None) -> Bits:
+    """``values`` as a (p, b) array of 0 and 1."""
+    array = np.asarray(values)
+    if array.ndim != 2 or not len(array):
+        raise ValueError(
+            f"{name} must have one row per item and one column per concept, but its shape is {array.shape}."
+        )
+    if rows is not None and len(array) != rows:
+        raise ValueError(f"{name} has {len(array)} rows for {rows} items.")
+    wrong = (array != 0) & (array != 1)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        raise ValueError(f"{name} must hold 0 and 1 only, but has {array[i, j]} in row {i}, column {j}.")
+    return np.ascontiguousarray(array, dtype=np.uint8)
+
+
+def centred(X: NDArray[Any]) -> Floats:
+    """X in float64 without its mean row, scaled so that no square overflows."""
+    data = np.asarray(X, dtype=np.float64)
+    largest = float(np.abs(data).max(initial=0.0))
+    data = data / (largest if largest > 0 else 1.0)
+    return np.asarray(data - data.mean(axis=0))
+
+
+def kernel_norm(features: Floats) -> float:
+    """‖K̄‖_F of the kernel of centred features, from the smaller of the two Gram matrices."""
+    small = features.T @ features if features.shape[0] > features.shape[1] else features @ features.T
+    return float(np.linalg.norm(small))
+
+
+def concept_overlaps(S: Bits) -> Floats:
+    """S̄ᵀS̄, exact: whole numbers below 2²⁴ are added in float32."""
+    wide = S.astype(np.float32 if len(S) < 1 << 24 else np.float64)
+    sizes = S.sum(axis=0, dtype=np.float64)
+    return np.asarray((wide.T @ wide).astype(np.float64) - np.outer(sizes, sizes / len(S)))
+
+
+def imbalance(S: Bits) -> Floats:
+    """r of section 2.2.1: the size of the smaller side of each concept."""
+    sizes = S.sum(axis=0, dtype=np.float64)
+    return np.asarray(np.minimum(sizes, len(S) - sizes))
+
+
+def fit_weights(features: Floats, S: Bits, sparsity: float, start: Floats | None = None) -> Floats:
+    """π of Eq. 3 for K̄ / ‖K̄‖_F, where K̄ = features featuresᵀ (centred)."""
+    norm = kernel_norm(features)
+    varied = np.flatnonzero(imbalance(S) > 0)
+    weights = np.zeros(S.shape[1])
+    if not varied.size or norm == 0:
+        return weights
+    part = S[:, varied]
+    G = concept_overlaps(part) ** 2
+    along = features.T @ part
+    c = np.einsum("ij,ij->j", along, along) / norm - 0.5 * sparsity * imbalance(part)
+    scale = float(G.diagonal().max())
+    init = None if start is None else start[varied][None]
+    weights[varied] = nnls_gram(c[None] / scale, G / scale, init=init).codes[0]
+    return weights
+
+
+def explained(features: Floats, S: Bits, weights: Floats) -> tuple[float, float]:
+    """⟨K̄, Q̄⟩ / ‖K̄‖ and ‖Q̄‖ of the model kernel Q = SΠSᵀ."""
+    norm = kernel_norm(features)
+    if norm == 0 or not S.shape[1]:
+        return 0.0, 0.0
+    along = features.T @ S
+    inner = float(np.einsum("ij,ij,j->", along, along, weights)) / norm
+    square = float(weights @ concept_overlaps(S) ** 2 @ weights)
+    return inner, np.sqrt(max(0.0, square))
+
+
+def alignment(features: Floats, S: Bits, weights: Floats) -> float:
+    """CKA of the model with the data (Eq. 2); 0 where either has no structure at all."""
+    inner, own = explained(features, S, weights)
+    return inner / own if own > 0 else 0.0
+
+
+def strongest(features: Floats, S: Bits, sparsity: float, limit: int | None = None) -> tuple[Bits, Floats]:
+    """Concepts that the fit of Eq. 3 uses, strongest first, no more than its loss needs (and at most ``limit``)."""
+    weights = fit_weights(features, S, sparsity)
+    order = np.argsort(-weights, kind="stable")[: int((weights > 0).sum())]
+    if not order.size:
+        return S[:, :0], weights[:0]
+    kept, pi = S[:, order], weights[order]
+    pairs = concept_overlaps(kept) ** 2 * np.outer(pi, pi)
+    square = np.cumsum(2 * np.tril(pairs).sum(axis=1) - pairs.diagonal())  # πᵀGπ of every beginning
+    along = features.T @ kept
+    linear = np.cumsum(np.einsum("ij,ij->j", along, along) * pi) / kernel_norm(features)
+    loss = square - 2 * linear + sparsity * np.cumsum(imbalance(kept) * pi)
+    enough = int(np.argmax(loss <= loss[-1] + ENOUGH * abs(loss[-1]))) + 1
+    count = enough if limit is None else min(enough, limit)
+    if count == len(order):
+        return kept, pi
+    weights = fit_weights(features, kept[:, :count], sparsity, pi[:count])
+    order = np.argsort(-weights, kind="stable")[: int((weights > 0).sum())]
+    return kept[:, order], weights[order]
+
+
+def concept_weights(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5) -> Floats:
+    """π ≥ 0 that makes SΠSᵀ most like the kernel of X, both centred (paper 2, Eq. 3, with its sparsity term).
+
+    The fit is made for K̄ / ‖K̄‖_F, so that ``sparsity`` means the same on any scale; π comes back on the scale of X.
+
+    Parameters
+    ----------
+    X : (p, d) items
+    S : (p, b) of 0 and 1; a constant concept gets the weight 0
+    sparsity : λ, what an item on the smaller side of a concept costs
+    """
+    data = as_matrix(X, "X")
+    check_finite(data, "X")
+    bits = as_bits(S, "S", len(data))
+    features = centred(data)
+    largest = float(np.abs(data).max())
+    return fit_weights(features, bits, as_nonnegative(sparsity, "sparsity")) * kernel_norm(features) * largest**2
