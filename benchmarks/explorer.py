@@ -102,6 +102,7 @@ def _searches(folder: Path, minute: float) -> list[tuple[str, str, str]]:
     import httpx
 
     from pellucid import ConceptSubspaces
+    from pellucid.search import ConceptSearch
 
     rng = np.random.default_rng(1)
     sample = rng.normal(size=(2000, DIMENSION)).astype(np.float32)
@@ -125,11 +126,23 @@ def _searches(folder: Path, minute: float) -> list[tuple[str, str, str]]:
                                                           "without": "concept 5", "diverse": True},
         }  # fmt: skip
         with httpx.Client(base_url=server.address, timeout=60) as client:
+            python = ConceptSearch(server.app.state.pellucid.collection, model)
+
+            def call(item: int, asked: dict[str, Any]) -> float:
+                begun = time.perf_counter()
+                python.search(str(item), **asked)
+                return time.perf_counter() - begun
+
             for what, asked in kinds.items():
                 ask(client, 0, asked)
-                times = [ask(client, 37 * i, asked) for i in range(60)]
-                rows.append((f"search {size} {what}, one client", f"median {seconds(statistics.median(times))}, "
-                             f"95 % {seconds(float(np.quantile(times, 0.95)))}", "median under 50 ms"))  # fmt: skip
+                call(0, asked)
+                pairs = [(ask(client, 37 * i, asked), call(37 * i, asked)) for i in range(60)]  # in turns
+                times, inside = zip(*pairs)
+                middle, within, slow = (seconds(float(v)) for v in (
+                    np.median(times), np.median(inside), np.quantile(times, 0.95)))  # fmt: skip
+                measured = f"median {middle} (the same call in Python: {within}), 95 % {slow}"
+                target = "" if "diverse" in asked else "median under 50 ms"
+                rows.append((f"search {size} {what}, one client", measured, target))
         rows.append(_crowd(server.address, minute, size, ask))
     return rows
 

@@ -329,7 +329,7 @@ def test_copied_python_gives_what_the_page_shows(open_page, capsys):
     printed = output_of(python_of(page, "the parts"), capsys)
     told = {line.split()[1]: float(line.split()[0].strip("%")) for line in printed.splitlines()}
     for name, share in zip(names, shares):
-        assert told[name] == pytest.approx(float(share.split()[0]), abs=0.6)
+        assert told[name] == pytest.approx(float(share.split()[0].replace("−", "-")), abs=0.6)
     output_of(python_of(page, "this item"), capsys)
     shown.get_by_role("button", name=re.compile("^Why is")).first.click()
     cosine = page.locator(".why .head b").inner_text().replace("−", "-")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from pellucid._atomic import atomic_path
 from pellucid.concepts import ConceptSubspaces
@@ -61,6 +62,11 @@ class Preparation:
         return name in self._made
 
     def _run(self) -> None:
+        # one core is enough for the background: the others answer, and threads that wait for each other wait long
+        with threadpool_limits(limits=1, user_api="openmp"):
+            self._prepare()
+
+    def _prepare(self) -> None:
         items, collection = self.items, self.items.collection
         axes: list[layout.Axes] = []
 

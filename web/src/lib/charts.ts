@@ -1,6 +1,6 @@
 // Results as pictures of their own, for slides and papers: plain SVG on white, in the colours of the page.
 
-import type { Explanation, Hit, Parts } from "./api";
+import type { Explanation, Hit, Item, Parts } from "./api";
 import { css, hex, hue, mix } from "./colours";
 import { caption, percent, shared, signed } from "./state.svelte";
 
@@ -54,6 +54,14 @@ export function hitsChart(title: string, query: string, hits: Hit[]): string {
     out.push(text(184, y + 13, cut(caption(hit.item), 84)));
   });
   return frame(760, 80 + hits.length * 26, out);
+}
+
+export function itemsChart(title: string, items: Item[], most = 200): string {
+  const out = [text(16, 28, title, 'font-weight="600"')];
+  items.slice(0, most).forEach((item, i) => {
+    out.push(text(16, 56 + i * 22, cut(item.id, 18), 'opacity=".6"'), text(150, 56 + i * 22, cut(caption(item), 90)));
+  });
+  return frame(760, 58 + Math.min(items.length, most) * 22, out);
 }
 
 export function whyChart(title: string, why: Explanation): string {
