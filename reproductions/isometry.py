@@ -227,9 +227,11 @@ def run(results: Path) -> None:
         "## Table 1\n\nReplicates by the authors' protocol (half of the points, seeds 0 to 24; Ethanol: 100 "
         f"configurations). Losses within {EQUAL:g} of each other are equal. *Candidates* is the union of the supports "
         "of all solutions; the paper counts the support of one numerical solution. Words: seven axes (the paper's "
-        "table says six, its word list has seven; seven agree with its losses). The paper's shares are as printed, from "
+        "table says six, its word list has seven; seven agree with its losses). The paper's "
+        "shares are as printed, from "
         "exact comparison of floats. It does not say how the gradients of Ethanol are scaled: of eleven ways that were "
-        "tried none gives its row; shown are unscaled gradients, the nearest, so it is no reproduction. The paper's large supports there appear "
+        "tried none gives its row; shown are unscaled gradients, the nearest, so it is no "
+        "reproduction. The paper's large supports there appear "
         "when all columns have the same length: then every column belongs to a solution.\n\n" + table_1(runs)
     )
     text += (
