@@ -6,6 +6,7 @@ __version__ = "0.1.0.dev0"
 
 # public name -> module that defines it (None: the name is the module itself); nothing is imported before it is used
 _PUBLIC: dict[str, str | None] = {
+    "BinaryAutoencoder": "binary",
     "ConceptSubspaces": "concepts",
     "binary": None,
     "IsometryPursuit": "selection",

@@ -29,6 +29,7 @@ PREPROCESSING = "preprocessing_"
 
 # the classes that a file may name, and where each lives today; a name never changes once a file may hold it
 MODELS = {
+    "BinaryAutoencoder": "pellucid.binary",
     "CenteredNormalizer": "pellucid.preprocessing",
     "ConceptSubspaces": "pellucid.concepts",
     "IsometryPursuit": "pellucid.selection",

@@ -1,0 +1,89 @@
+"""Which states are concepts, judged by what the same search finds in noise: no tolerance to be told, few false ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.binary.sampling import chain_states, distinct, energies, joint_states, settle
+from pellucid.solvers._checks import FloatMatrix
+
+# a state is a concept if its energy is below this share of the lowest that noise has
+CONFIDENT = 0.6
+# beside concepts that are certain, the rest of the rank is filled with what is below this share
+RELAXED = 0.97
+# least share of a state that the ones before it may not explain
+INDEPENDENT = 0.3
+# rounds without a new concept before the search ends
+PATIENCE = 3
+# chains beside the joint search: as many look in noise, so more of them would only make the rule stricter
+CHAINS, CHAIN_STEPS = 64, 200
+
+
+def adaptive_states(U: FloatMatrix, rng: np.random.RandomState) -> tuple[FloatMatrix, int]:
+    """Independent states of low energy, at most as many as U has columns, and the rounds that it took."""
+    p, r = U.shape
+    null = random_basis(p, r, rng).astype(U.dtype)
+    limit = CONFIDENT * lowest(null, settle(null, joint_states(null, rng)))
+    found = independent(U, settle(U, joint_states(U, rng)), limit)
+    idle, rounds = 0, 1
+    while found.shape[1] < r and idle < PATIENCE:
+        left = complement(U, found)
+        relaxed = found.shape[1] > 0 and idle > 0
+        null_left = null[:, : left.shape[1]]
+        pool = candidates(U, left, idle > 0, rng)
+        noise = lowest(null, candidates(null, null_left, idle > 0, rng))
+        limit = (RELAXED if relaxed else CONFIDENT) * noise
+        more = independent(U, np.hstack([found, pool]), max(limit, energies(U, found).max(initial=0.0)))
+        idle = 0 if more.shape[1] > found.shape[1] else idle + 1
+        found, rounds = more, rounds + 1
+    return found, rounds
+
+
+def candidates(U: FloatMatrix, part: FloatMatrix, chains: bool, rng: np.random.RandomState) -> FloatMatrix:
+    """States found in a part of span(U), jointly and, if wanted, by chains, come to rest in all of it."""
+    pool = [joint_states(part, rng)]
+    if chains:
+        pool.append(chain_states(part, CHAINS, CHAIN_STEPS, rng))
+    return distinct(settle(U, np.hstack(pool)))
+
+
+def random_basis(p: int, r: int, rng: np.random.RandomState) -> FloatMatrix:
+    """An orthonormal basis orthogonal to the constant that holds no structure."""
+    noise = rng.standard_normal((p, r))
+    return np.asarray(np.linalg.qr(noise - noise.mean(axis=0))[0])
+
+
+def lowest(U: FloatMatrix, states: FloatMatrix) -> float:
+    return float(energies(U, distinct(states)).min(initial=1.0))
+
+
+def complement(U: FloatMatrix, states: FloatMatrix) -> FloatMatrix:
+    """Basis of the part of span(U) that is orthogonal to the states."""
+    if not states.shape[1]:
+        return U
+    inside = U.T @ states
+    left, values, _ = np.linalg.svd(inside, full_matrices=True)
+    rank = int((values > 1e-6 * values[0]).sum())
+    return np.asarray(U @ left[:, rank:])
+
+
+def independent(U: FloatMatrix, states: FloatMatrix, limit: float) -> FloatMatrix:
+    """States of energy up to the limit, lowest first, each with a share of its own beside those before it."""
+    pool = distinct(states)
+    cost = energies(U, pool)
+    order = np.argsort(cost, kind="stable")
+    order = order[cost[order] <= limit]
+    inside = U.T @ pool[:, order]
+    chosen: list[int] = []
+    length = np.maximum(np.sum(inside * inside, axis=0), np.finfo(np.float32).tiny)
+    left = inside.copy()
+    for j in range(len(order)):
+        if len(chosen) == U.shape[1]:
+            break
+        own = float(left[:, j] @ left[:, j])
+        if own < INDEPENDENT * length[j]:
+            continue
+        chosen.append(int(order[j]))
+        direction = left[:, j] / np.sqrt(own)
+        left[:, j + 1 :] -= np.outer(direction, direction @ left[:, j + 1 :])
+    return np.asarray(pool[:, chosen])

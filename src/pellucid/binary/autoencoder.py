@@ -1,0 +1,152 @@
+"""The binary autoencoder (paper 2, Algorithm 1), with a rule of acceptance that noise sets."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from pellucid.binary.adaptive import adaptive_states
+from pellucid.binary.model import BinaryModel
+from pellucid.binary.refine import refine_bits, to_bits, with_made_of_others
+from pellucid.binary.sampling import chain_states, energies, exhaustive_states
+from pellucid.binary.spectrum import Spectrum, signal_rank
+from pellucid.binary.weights import Bits, alignment, strongest
+from pellucid.solvers._checks import FloatMatrix
+from pellucid.solvers._cholesky import Floats
+from pellucid.solvers._threads import one_blas_thread
+
+# the relative rule can accept thousands of states: this many, of lowest energy, are weighed
+POOL = 4096
+
+
+class BinaryAutoencoder(BinaryModel):
+    """Yes/no concepts of low-rank items: X ≈ S W + intercept with S truly binary.
+
+    Sign vectors are searched close to the space of the leading principal components, those that become concepts are
+    weighed by Eq. 3, and W has orthogonal rows.
+
+    Parameters
+    ----------
+    rank : dimension of the space that is searched; None reads it from the spectrum: the number of singular values
+        that stand out from noise of the size of the rest, or all where no more than √(2p) explain more
+    n_chains, max_iter : chains of the relative rule that run side by side, and the steps that they take
+    acceptance : "adaptive" accepts states of lower energy than the same search finds in noise, at most ``rank``
+        independent ones and those made of them; "relative" is the paper's rule, every state whose energy is within
+        ``tolerance`` of the lowest, which may give more concepts than dimensions; "exhaustive" applies the same rule
+        to all 2^rank states that the space can hold
+    tolerance : ε of the relative rule
+    sparsity : λ of Eq. 3, on kernels of unit norm
+    max_concepts : keep no more than that many, the strongest
+    kernel : "linear", or "precomputed" where X is a positive semidefinite kernel (p, p)
+    random_state : seed; the same seed gives the same bits
+
+    Attributes
+    ----------
+    concepts_ : (p, b) of 0 and 1, strongest first, with 1 on the smaller side
+    weights_ : (b,) π of Eq. 3
+    components_ : (b, d), what each concept adds to an item; orthogonal rows where b ≤ d; with more concepts than
+        dimensions no rows are, and they are those of least length that reconstruct the items best. For a precomputed
+        kernel they are coefficients over the items, (b, p)
+    intercept_ : (d,) the item without any concept (for a precomputed kernel the mean of its rows)
+    cka_ : centred kernel alignment of the model with the data
+    energies_ : (b,) share of each concept outside the space
+    rank_ : dimension of that space (0 if nothing stands out from noise)
+    n_iter_ : rounds of the search, or steps of the chains
+    """
+
+    _fitted_values: ClassVar[dict[str, type]] = {**BinaryModel._fitted_values, "n_iter_": int}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "rank": [Interval(Integral, 1, None, closed="left"), None],
+        "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "acceptance": [StrOptions({"adaptive", "relative", "exhaustive"})],
+        "tolerance": [Interval(Real, 0, 1, closed="both")],
+        "sparsity": [Interval(Real, 0, None, closed="left")],
+        "max_concepts": [Interval(Integral, 1, None, closed="left"), None],
+        "kernel": [StrOptions({"linear", "precomputed"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        rank: int | None = None,
+        n_chains: int = 512,
+        max_iter: int = 500,
+        *,
+        acceptance: str = "adaptive",
+        tolerance: float = 0.05,
+        sparsity: float = 1e-5,
+        max_concepts: int | None = None,
+        kernel: str = "linear",
+        random_state: Any = None,
+    ) -> None:
+        self.rank = rank
+        self.n_chains = n_chains
+        self.max_iter = max_iter
+        self.acceptance = acceptance
+        self.tolerance = tolerance
+        self.sparsity = sparsity
+        self.max_concepts = max_concepts
+        self.kernel = kernel
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: object = None) -> BinaryAutoencoder:
+        """Find the concepts of items (p, d), or of a kernel (p, p)."""
+        self._validate_params()
+        with one_blas_thread():  # sums in one order: the same bits on any number of threads
+            return self._fit(self._items(X, reset=True))
+
+    def _fit(self, data: Floats) -> BinaryAutoencoder:
+        spectrum, mean, scale = self._spectrum(data)
+        rng = check_random_state(self.random_state)
+        self.n_iter_ = 1
+        best = np.zeros((len(data), 0), dtype=np.uint8), 0.0, 0
+        for rank in self._ranks(spectrum.values, *data.shape):
+            S = self._search(spectrum.leading(rank), rng)
+            S, weights = strongest(spectrum.features, S, float(self.sparsity), self.max_concepts)
+            fit = alignment(spectrum.features, S, weights)
+            if fit > best[1] or not best[2]:
+                best = S, fit, rank
+        self._finish(spectrum, mean, scale, best[0], best[2])
+        return self
+
+    def _ranks(self, values: Floats, p: int, d: int) -> list[int]:
+        """Dimensions to search in. Where all directions carry signal none stands out, so up to √(2p) of them, which
+        is as many concepts as items can tell apart, are tried as they are too."""
+        if self.rank is not None:
+            return [min(self.rank, len(values))] if len(values) else []
+        ranks = [signal_rank(values, p, d)]
+        if len(values) <= np.sqrt(2 * p) + 1:
+            ranks.append(len(values))
+        return sorted({rank for rank in ranks if rank})
+
+    def _search(self, space: Spectrum, rng: np.random.RandomState) -> Bits:
+        U = space.basis
+        if self.acceptance == "adaptive":
+            return self._adaptive(space, rng)
+        if self.acceptance == "exhaustive":
+            return to_bits(within(U, exhaustive_states(U), float(self.tolerance)))
+        self.n_iter_ = self.max_iter
+        return to_bits(within(U, chain_states(U, self.n_chains, self.max_iter, rng), float(self.tolerance)))
+
+    def _adaptive(self, space: Spectrum, rng: np.random.RandomState) -> Bits:
+        U = np.ascontiguousarray(space.basis, dtype=np.float32)
+        states, self.n_iter_ = adaptive_states(U, rng)
+        S = to_bits(states)
+        if not S.shape[1]:
+            return S
+        S = to_bits(2.0 * refine_bits(space.features, S) - 1.0)
+        S = S[:, np.sort(np.unique(S, axis=1, return_index=True)[1])]
+        return with_made_of_others(space.features, space.basis, S, float(self.sparsity))
+
+
+def within(U: FloatMatrix, states: FloatMatrix, tolerance: float) -> FloatMatrix:
+    """The paper's acceptance: states whose energy is within the tolerance of the lowest."""
+    cost = energies(U, states)
+    order = np.argsort(cost, kind="stable")[:POOL]
+    return np.asarray(states[:, order[cost[order] <= cost.min(initial=1.0) + tolerance]])

@@ -1,0 +1,140 @@
+"""What every model of binary concepts can do once it is fitted."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pellucid._base import NAMES_IN, Fitted, SavedMixin
+from pellucid.binary.refine import least_squares_components, nearest_bits, orthogonal_components
+from pellucid.binary.sampling import energies
+from pellucid.binary.spectrum import Spectrum, spectrum_of_items, spectrum_of_kernel
+from pellucid.binary.weights import Bits, alignment, fit_weights, kernel_norm
+from pellucid.solvers._cholesky import Floats
+
+BLOCK = 1 << 14
+
+
+class BinaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
+    """Fitted names, new items and persistence of :class:`BinaryAutoencoder` and :class:`IterativeAssignment`."""
+
+    kernel: str
+    sparsity: float
+
+    _fitted_arrays: ClassVar[dict[str, Fitted]] = {
+        "concepts_": Fitted("i", ("items", "concepts")),
+        "weights_": Fitted("f", ("concepts",)),
+        "components_": Fitted("f", ("concepts", "n_features_in_")),
+        "intercept_": Fitted("f", ("n_features_in_",)),
+        "offsets_": Fitted("f", ("concepts",)),
+        "overlaps_": Fitted("f", ("concepts", "concepts")),
+        "energies_": Fitted("f", ("concepts",)),
+        **NAMES_IN,
+    }
+    _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int, "rank_": int, "cka_": float}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _items(self, X: ArrayLike, reset: bool) -> Floats:
+        data: Floats = validate_data(self, X, reset=reset, dtype=np.float64)
+        if (
+            reset
+            and self.kernel == "precomputed"
+            and (
+                data.shape[0] != data.shape[1]
+                or not np.allclose(data, data.T, rtol=1e-6, atol=1e-9 * np.abs(data).max())
+            )
+        ):
+            raise ValueError(f"A precomputed kernel must be a symmetric square matrix, but its shape is {data.shape}.")
+        return data
+
+    def _spectrum(self, data: Floats) -> tuple[Spectrum, Floats, float]:
+        """Where the items lie, their mean (of a kernel: of its rows), and by what both were divided, so that no power
+        of them overflows."""
+        scale = float(np.abs(data).max())
+        scale = scale if scale > 0 else 1.0
+        mean = (data / scale).mean(axis=0)
+        if self.kernel == "precomputed":
+            return spectrum_of_kernel(data / scale), mean, scale
+        return spectrum_of_items(data / scale - mean), mean, scale
+
+    def _finish(self, spectrum: Spectrum, mean: Floats, scale: float, S: Bits, rank: int) -> None:
+        """Fitted attributes for the concepts S, on the scale of the data."""
+        features = spectrum.features
+        self.concepts_ = S
+        self.rank_ = rank
+        self.weights_ = fit_weights(features, S, float(self.sparsity)) * kernel_norm(features)
+        self.cka_ = alignment(features, S, self.weights_)
+        self.energies_ = energies(spectrum.basis[:, :rank], 2.0 * S - 1.0)
+        b, width = S.shape[1], features.shape[1]
+        if b == 0:
+            W = np.zeros((0, width))
+        elif b <= np.linalg.matrix_rank(S.T @ features if b <= width else np.zeros((b, b))):
+            W = orthogonal_components(features, S)[0]
+        else:
+            W = least_squares_components(features, S)
+        middle = S.mean(axis=0) @ W  # the mean item is intercept + ⟨s⟩W
+        if self.kernel == "precomputed":  # over the items: w = Σ aᵢ x̄ᵢ
+            self.components_ = (W / spectrum.values) @ spectrum.basis.T
+            self.intercept_ = mean * scale
+            squared = scale
+        else:
+            self.components_ = (W @ spectrum.directions) * scale
+            self.intercept_ = (mean - middle @ spectrum.directions) * scale
+            squared = scale**2
+        self.weights_ = self.weights_ * squared
+        self.overlaps_ = W @ W.T * squared
+        self.offsets_ = W @ middle * squared
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _scores(self, data: Floats) -> Floats:
+        """⟨x − intercept, w⟩ for every item and concept."""
+        along: Floats = (data - self.intercept_) @ self.components_.T
+        return along + self.offsets_ if self.kernel == "precomputed" else along
+
+    def transform(self, X: ArrayLike) -> Bits:
+        """Bits (n, b) of items: those whose reconstruction is nearest, flipped one at a time from all zeros."""
+        check_is_fitted(self, "concepts_")
+        data = self._items(X, reset=False)
+        bits = np.zeros((len(data), len(self.components_)), dtype=np.uint8)
+        for start in range(0, len(data), BLOCK):
+            rows = slice(start, start + BLOCK)
+            nearest_bits(self.overlaps_, np.ascontiguousarray(self._scores(data[rows])), bits[rows])
+        return bits
+
+    def inverse_transform(self, S: ArrayLike) -> Floats:
+        """Items (n, d) that have these bits."""
+        check_is_fitted(self, "concepts_")
+        self._refuse_kernel("inverse_transform")
+        codes = np.asarray(S, dtype=np.float64)
+        if codes.ndim != 2 or codes.shape[1] != len(self.components_):
+            raise ValueError(
+                f"S must have {len(self.components_)} columns, one per concept; its shape is {codes.shape}."
+            )
+        return np.asarray(codes @ self.components_ + self.intercept_)
+
+    def remove(self, X: ArrayLike, concept: int) -> Floats:
+        """X moved along one concept's component to where its bit is 0, so that nothing along it tells items apart."""
+        check_is_fitted(self, "concepts_")
+        self._refuse_kernel("remove")
+        if not isinstance(concept, (int, np.integer)) or not 0 <= concept < len(self.components_):
+            raise ValueError(f"There is no concept {concept!r}; there are {len(self.components_)}, counted from 0.")
+        data = self._items(X, reset=False)
+        component = self.components_[concept]
+        along = (data - self.intercept_) @ component / (component @ component)
+        return np.asarray(data - np.outer(along, component))
+
+    def _refuse_kernel(self, method: str) -> None:
+        if self.kernel == "precomputed":
+            raise ValueError(f"{method} needs items, but the model was fitted to a precomputed kernel.")

@@ -1,0 +1,142 @@
+"""From states to concepts: components W, bits that fit them, and concepts made of others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pellucid.binary.sampling import polar
+from pellucid.binary.weights import Bits, alignment, concept_overlaps, strongest
+from pellucid.solvers._checks import FloatMatrix
+from pellucid.solvers._cholesky import Floats, kernel
+
+ROUNDS = 30
+# W needs few rounds while the bits still change
+ROUGH = 3
+SWEEPS = 50
+# a larger set of concepts must gain this much CKA, or this share of what is missing
+GAIN, GAIN_SHARE = 0.005, 0.1
+# concepts made of others may be this many times the rank, and must lie this close to the space
+MADE, CLOSE = 8, 0.05
+
+
+def to_bits(states: FloatMatrix) -> Bits:
+    """0 and 1 for ±1, with 1 on the smaller side (without the first item where both are equal)."""
+    bits = (states > 0).astype(np.uint8)
+    sizes = bits.sum(axis=0, dtype=np.int64)
+    flip = (2 * sizes > len(bits)) | ((2 * sizes == len(bits)) & (bits[0] == 1))
+    return np.ascontiguousarray(bits ^ flip)
+
+
+def orthogonal_components(features: Floats, S: Bits, rounds: int = ROUNDS) -> tuple[Floats, Floats]:
+    """W (b, d) with orthogonal rows and their lengths: orthogonal Procrustes of S̄√π onto the centred items, π by
+    alternation; b ≤ d."""
+    centred = S - S.mean(axis=0)
+    along = centred.T @ features  # (b, d)
+    squares = np.einsum("ij,ij->j", centred, centred)
+    lengths = np.linalg.norm(along, axis=1) / squares
+    for _ in range(rounds):
+        rotation = polar(along * lengths[:, None])
+        fresh = np.maximum(np.einsum("ij,ij->i", along, rotation) / squares, 0.0)
+        done = np.allclose(fresh, lengths, rtol=1e-8, atol=0.0)
+        lengths = fresh
+        if done:
+            break
+    return rotation * lengths[:, None], lengths
+
+
+def refine_bits(features: Floats, S: Bits) -> Bits:
+    """Alternate W and the bits that it gives, each bit judged without its own part in W (leave one out).
+
+    W has orthogonal rows, so every bit is decided alone: ⟨x̄, w⟩/|w|² + ⟨s⟩ against ½. The item's own share of that is
+    s̄ |x̄|² / Σ(s̄w-part), which otherwise confirms whatever the bit was.
+    """
+    best, before = S, None
+    for _ in range(ROUNDS):
+        W, lengths = orthogonal_components(features, best, ROUGH)
+        if not (lengths > 0).all():
+            break
+        mean = best.mean(axis=0)
+        centred = best - mean
+        squares = np.einsum("ij,ij->j", centred, centred)
+        own = np.einsum("ij,ij->i", features, features)[:, None] / (squares * lengths**2)
+        scores = features @ W.T / lengths**2 - centred * np.minimum(own, 0.5) + mean
+        after = (scores > 0.5).astype(np.uint8)
+        constant = after.min(axis=0) == after.max(axis=0)
+        after[:, constant] = best[:, constant]
+        if np.array_equal(after, best) or (before is not None and np.array_equal(after, before)):
+            break
+        best, before = after, best
+    return best
+
+
+def with_made_of_others(features: Floats, U: Floats, S: Bits, sparsity: float) -> Bits:
+    """S with the intersections of its concepts (and their complements) that lie in the space too, if Eq. 3 gains
+    enough by them: hierarchies and exclusive classes have more concepts than dimensions."""
+    kept, weights = strongest(features, S, sparsity)
+    before = alignment(features, kept, weights)
+    wanted = max(GAIN, GAIN_SHARE * (1 - before))
+    if 1 - before < wanted or S.shape[1] < 2:
+        return S
+    pool = S
+    limit = MADE * max(2, U.shape[1])
+    for _ in range(2):
+        pool = np.hstack([pool, close_intersections(U, pool, limit)])[:, :limit]
+        pool = pool[:, np.sort(np.unique(pool, axis=1, return_index=True)[1])]
+    more, weights = strongest(features, pool, sparsity)
+    return more if alignment(features, more, weights) - before >= wanted else S
+
+
+def close_intersections(U: Floats, S: Bits, limit: int) -> Bits:
+    """Intersections of two concepts or complements whose energy is low, lowest first."""
+    found, cost = [], []
+    both = np.hstack([S, 1 - S])
+    basis = U.astype(np.float32)
+    for a in range(S.shape[1]):
+        part = both[:, a : a + 1] & both
+        sizes = part.sum(axis=0, dtype=np.float64)
+        varied = np.flatnonzero((sizes > 0) & (sizes < len(S)))
+        part, sizes = part[:, varied], sizes[varied]
+        inside = basis.T @ part.astype(np.float32)
+        energy = 1 - np.sum(inside * inside, axis=0) / (sizes * (1 - sizes / len(S)))  # share of s̄ outside span(U)
+        keep = np.argsort(energy, kind="stable")[:limit]
+        keep = keep[energy[keep] <= CLOSE]
+        found.append(to_bits(2.0 * part[:, keep] - 1.0))
+        cost.append(energy[keep])
+    pool = np.hstack(found)
+    pool = pool[:, np.argsort(np.concatenate(cost), kind="stable")]
+    return np.asarray(pool[:, np.sort(np.unique(pool, axis=1, return_index=True)[1])])
+
+
+def least_squares_components(features: Floats, S: Bits) -> Floats:
+    """W (b, d) of least length that reconstructs the centred items best."""
+    centred = S - S.mean(axis=0)
+    return np.asarray(np.linalg.pinv(concept_overlaps(S), hermitian=True, rcond=1e-10) @ (centred.T @ features))
+
+
+@kernel
+def nearest_bits(G: Floats, scores: Floats, bits: Bits) -> None:
+    """For every row, bits that minimise ‖x − sW‖², by flipping one at a time; G = WWᵀ, scores = xWᵀ.
+
+    Starts at ``bits`` and overwrites them. For orthogonal W one sweep is exact.
+    """
+    n, b = scores.shape
+    slope = np.empty(b)
+    for i in range(n):
+        for j in range(b):
+            slope[j] = scores[i, j]
+        for k in range(b):
+            if bits[i, k]:
+                for j in range(b):
+                    slope[j] -= G[k, j]
+        for _ in range(SWEEPS):
+            flips = 0
+            for j in range(b):
+                # setting bit j adds G_jj/2 − slope_j to half the loss; clearing it, G_jj/2 + slope_j
+                step = -1.0 if bits[i, j] else 1.0
+                if 0.5 * G[j, j] - step * slope[j] < 0.0:
+                    bits[i, j] = 1 - bits[i, j]
+                    for k in range(b):
+                        slope[k] -= step * G[j, k]
+                    flips += 1
+            if flips == 0:
+                break
