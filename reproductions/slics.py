@@ -77,9 +77,10 @@ def run(results: Path) -> None:
             text += f"*{make.__name__}*: not run. {missing}\n\n"
     for name, task in tasks.items():
         print(f"{name} …", flush=True)
-        text += retrieval_table(task)
+        table, size = retrieval_table(task)
+        text += table
         if task.words is not None:
-            text += captions_table(task)
+            text += captions_table(task, size)
     if "flickr8k" in tasks:
         text += image_table(flickr8k(centre=False))
     for task in tasks.values():
@@ -88,16 +89,17 @@ def run(results: Path) -> None:
     text += variants_table(first)
     if "coco_captions" in tasks:
         text += aligned_table(tasks["coco_captions"])
-    text += slics_figures.draw(tasks, results)
     write(results, "slics", text)
+    write(results, "slics_figures", slics_figures.draw(tasks, results))
 
 
-def retrieval_table(task: Task) -> str:
-    """The form of Table 2, with the sceptic's baselines and our own score below it."""
+def retrieval_table(task: Task) -> tuple[str, int]:
+    """The form of Table 2, with the sceptic's baselines and our own score below it; and the size for sub-labels."""
     train = task.train
     rows = [("unfiltered", [("", evaluate(task, task.queries))] * 2)]
     rows.append(("S-SVD", chosen(task, cones(task, train.coarse, 0))))
     rows.append(("S-SLiCS", chosen(task, cones(task, train.coarse))))
+    size = int(rows[-1][1][1][0])
     rows.append((f"S-SLiCS, {BATCHES} mini-batches, {len(SEEDS)} seeds", seeded(task, train.coarse)))
     about = ""
     if task.words is not None:
@@ -123,7 +125,7 @@ def retrieval_table(task: Task) -> str:
         f"{len(task.concept_names)} concepts{about}.",
         "",
     ]
-    return "\n".join(lines + as_table(rows, PAPER if task.paper else None)) + "\n\n"
+    return "\n".join(lines + as_table(rows, PAPER if task.paper else None)) + "\n\n", size
 
 
 def seeded(task: Task, labels):
@@ -177,10 +179,9 @@ def image_table(task: Task) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def captions_table(task: Task) -> str:
+def captions_table(task: Task, size: int) -> str:
     """Table 1: the five words each cone holds best."""
     _, guessed = guessed_labels(task)
-    size = int(chosen(task, cones(task, task.train.coarse))[1][0])
     words = [
         ConceptSubspaces(size)
         .fit(task.train.vectors, labels, task.concept_names)

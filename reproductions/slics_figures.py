@@ -12,7 +12,7 @@ from pellucid import ConceptSubspaces, plots
 from pellucid._base import unit_rows
 from pellucid.datasets import load_coco_captions, load_flickr8k, load_scenes
 from pellucid.search import Collection, ConceptSearch
-from reproductions.common import Task
+from reproductions.common import Task, stamp
 from reproductions.slics_methods import evaluate
 
 SIZES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20)
@@ -26,7 +26,8 @@ def draw(tasks: dict[str, Task], results: Path) -> str:
     """All figures that the data at hand allow, as files; returns the text that shows them."""
     from matplotlib.figure import Figure
 
-    text = "## Figures\n\n"
+    text = "# Figures of concept subspaces (paper 1)\n\n" + stamp("slics")
+    text += "Filled dots mark neighbours that have the concept.\n\n"
 
     def keep(name: str, figure: Figure, about: str) -> None:
         nonlocal text
@@ -172,10 +173,13 @@ def neighbours(task: Task, model: ConceptSubspaces, searching: ConceptSearch):
     """Figures 8-10: a query with several concepts, largest first; neighbours by each beside the unfiltered ones."""
     from matplotlib.figure import Figure
 
-    busy = np.flatnonzero(task.queries.coarse.sum(axis=1) == min(3, task.queries.coarse.sum(axis=1).max()))
-    i = int(busy[0])
+    counts = task.queries.coarse.sum(axis=1)
+    busy = np.flatnonzero(counts == min(3, counts.max()))
+    order = np.argsort(-model.activity(task.queries.vectors[busy], "cosine"), axis=1, kind="stable")[:, :3]
+    # the first query whose largest components are those of its labels
+    agree = [set(o) == set(np.flatnonzero(has)) for o, has in zip(order, task.queries.coarse[busy])]
+    i, order = int(busy[np.argmax(agree)]), order[np.argmax(agree)]
     x = task.queries.vectors[i]
-    order = np.argsort(-model.activity(x[None], "cosine")[0], kind="stable")[:3]
     plain = searching.search(x, k=SHOWN)
     figure = Figure(figsize=(9, 3.6 * len(order)), layout="constrained")
     has = ", ".join(np.array(task.concept_names)[task.queries.coarse[i]])

@@ -26,7 +26,7 @@ WEIGHTS = (0.1, 0.3, 1.0, 3.0, 10.0)
 REGULARISATIONS = (1.0, 10.0)
 THRESHOLDS = (0.3, 0.5, 0.7, 0.9)
 PENALTIES = (0.1, 0.15, 0.2, 0.3)
-GATED_SIZES, MIXES, GATED_WEIGHTS = (4, 8, 12), (0.0, 0.25, 0.5), (0.3, 1.0, 3.0, 10.0)
+GATED_SIZES, MIXES, GATED_WEIGHTS = (4, 8, 12), (0.0, 0.25, 0.5, 0.75, 1.0), (0.3, 1.0, 3.0, 10.0)
 MEASURES = ("general", "sub")
 
 

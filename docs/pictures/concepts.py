@@ -37,11 +37,21 @@ def concept_pictures(folder: Path) -> None:
             concept=CONCEPT,
             relevant=lambda hit: CONCEPT in labels[hit.position],
         ),
+        "sizes": sizes(scenes, X).plot(),
         "walk": walk,
     }
     for name, ax in pictures.items():
         # no creation date, so that equal pictures are equal files
         ax.figure.savefig(folder / f"concepts-{name}.png", dpi=140, metadata={"Software": None})
+
+
+def sizes(scenes, X):
+    """How many atoms validation queries would choose."""
+    train, val, pool = scenes.split.train, scenes.split.validation, scenes.split.candidates
+    return ConceptSubspaces().select_n_atoms(
+        X[train], scenes.coarse[train], X[val], X[pool], scenes.coarse[val], scenes.coarse[pool],
+        query_fine=scenes.fine[val], candidate_fine=scenes.fine[pool], fine_to_coarse=scenes.fine_to_coarse,
+    )  # fmt: skip
 
 
 def query(scenes) -> int:
