@@ -128,10 +128,10 @@ class ConceptSubspaces(SavedMixin, Cones):
         size = self._sizes(indicator.shape[1])
         self.atoms_, self.groups_ = initial_atoms(data, indicator, size, self.init, rng)
         held_out = None if validation is None else self._labelled(*validation)
-        history = [self._error(data, indicator)]
+        codes = self._codes(data, indicator) if self.batch_size is None else None
+        history = [self._error(data, indicator, codes)]
         best = (np.inf if held_out is None else self._error(*held_out), self.atoms_.copy())
         self.n_iter_ = self.n_dead_ = 0
-        codes: NDArray[Any] | None = None
         try:
             with progress("learning concepts", self.max_iter, bool(self.verbose)) as advance:
                 for _ in range(self.max_iter):
@@ -165,7 +165,7 @@ class ConceptSubspaces(SavedMixin, Cones):
             self.objective_, self.n_iter_, self.n_dead_ = np.empty(0), 0, 0
         else:
             data, indicator = self._labelled(X, Y)
-        codes = solve_codes(data, indicator, self.atoms_, self.groups_, self.ridge)
+        codes = self._codes(data, indicator)
         sweep = self._update(data, indicator, codes, reseed=False)
         self.n_iter_ += 1
         self.objective_ = np.append(self.objective_, (sweep.squared_error + sweep.penalty) / len(data))
@@ -212,11 +212,11 @@ class ConceptSubspaces(SavedMixin, Cones):
         self, X: NDArray[Any], Y: Indicator, codes: NDArray[Any] | None, rng: np.random.RandomState
     ) -> tuple[Sweep, NDArray[Any] | None]:
         if self.batch_size is None:
-            codes = solve_codes(X, Y, self.atoms_, self.groups_, self.ridge, codes)
+            codes = self._codes(X, Y, codes)
             return self._update(X, Y, codes), codes
         total = Sweep(0.0, 0.0, 0, 0.0)
         for rows in batches(len(X), self.batch_size, rng):
-            codes = solve_codes(X[rows], Y[rows], self.atoms_, self.groups_, self.ridge)
+            codes = self._codes(X[rows], Y[rows])
             part = self._update(X[rows], Y[rows], codes, reseed=False)
             total.squared_error += part.squared_error
             total.penalty += part.penalty
@@ -230,8 +230,11 @@ class ConceptSubspaces(SavedMixin, Cones):
                 X, Y, self.atoms_, self.groups_, codes, self.update, self.monotone, self.ridge, reseed=reseed
             )
 
-    def _error(self, X: NDArray[Any], Y: Indicator) -> float:
-        return mean_error(X, Y, self.atoms_, self.groups_, self.ridge)
+    def _codes(self, X: NDArray[Any], Y: Indicator, init: NDArray[Any] | None = None) -> NDArray[Any]:
+        return solve_codes(X, Y, self.atoms_, self.groups_, self.ridge, init)
+
+    def _error(self, X: NDArray[Any], Y: Indicator, codes: NDArray[Any] | None = None) -> float:
+        return mean_error(X, Y, self.atoms_, self.groups_, self.ridge, codes)
 
     # is it any good
 

@@ -118,6 +118,7 @@ def update_atoms(
     overwritten. Atoms that no row uses are re-seeded, or left alone in a mini-batch that need not know them."""
     R = residual(X, codes, atoms)
     used = sparse.csc_matrix(codes)
+    scratch = np.empty((int(np.diff(used.indptr).max(initial=0)), X.shape[1]), dtype=np.float32)
     reseeded, largest = 0, 0.0
     for m in range(len(atoms)):
         part = slice(used.indptr[m], used.indptr[m + 1])
@@ -126,7 +127,7 @@ def update_atoms(
             reseeded += _reseed(R, Y[:, groups[m]], atoms, m, codes) if reseed else 0
             continue
         rest = Remainder(R, support, old, atoms[m])
-        atom = atom_step(rest, update)
+        atom = atom_step(rest, update, scratch)
         projections = rest.project(atom)
         sign = majority_sign(projections)
         atom, best = sign * atom, np.maximum(sign * projections, 0)  # best non-negative coefficients (Eq. 10)
@@ -155,10 +156,11 @@ def residual(X: Floats, codes: Floats, atoms: Floats) -> Floats:
     return R
 
 
-def atom_step(rest: Remainder, update: str) -> Floats:
-    """The new atom for the rows that use it, what the others explain taken out; its sign is still open."""
+def atom_step(rest: Remainder, update: str, scratch: NDArray[np.float32]) -> Floats:
+    """The new atom for the rows that use it, what the others explain taken out; its sign is still open. ``scratch`` has
+    room for those rows: fresh memory for every atom would cost as much as a pass."""
     if update == "svd":
-        narrow = rest if rest.R.dtype == np.float32 else rest.narrow()
+        narrow = rest if rest.R.dtype == np.float32 else rest.narrow(scratch)
         return np.asarray(lanczos(narrow.square, rest.atom, ATOM_TOL, 100)[0], dtype=rest.atom.dtype)
     if update == "power":  # Eq. 19
         atom: Floats = rest.atom
@@ -184,9 +186,9 @@ class Remainder:
     def __init__(self, R: Floats, support: NDArray[np.int32], old: Floats, atom: Floats) -> None:
         self.R, self.support, self.old, self.atom = R, support, old, atom.copy()
 
-    def narrow(self) -> Remainder:
+    def narrow(self, out: NDArray[np.float32]) -> Remainder:
         """E up to a factor, in float32: an atom step needs no more digits, and its passes read half as much memory."""
-        E = np.empty((self.support.size, self.R.shape[1]), dtype=np.float32)
+        E = out[: self.support.size]
         unit = 1 / float(self.old.max())  # so that no scale of the data over- or underflows
 
         def part(start: int, stop: int) -> None:
@@ -312,14 +314,17 @@ def solve_codes(
     return nnls(X, atoms, atom_mask(Y, groups), ridge=ridge, init=init).codes
 
 
-def mean_error(X: Floats, Y: Indicator, atoms: Floats, groups: NDArray[np.int64], ridge: float) -> float:
-    """Mean squared error of rows under the cones of their concepts, plus the ridge term, block by block."""
+def mean_error(
+    X: Floats, Y: Indicator, atoms: Floats, groups: NDArray[np.int64], ridge: float, codes: Floats | None = None
+) -> float:
+    """Mean squared error of rows under the cones of their concepts, plus the ridge term, block by block; ``codes`` are
+    solved for if they are not known."""
     total = 0.0
     for start in range(0, len(X), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
-        codes = solve_codes(X[rows], Y[rows], atoms, groups, ridge)
-        R = residual(X[rows], codes, atoms)
-        total += float(np.square(R, dtype=np.float64).sum() + ridge * np.square(codes, dtype=np.float64).sum())
+        A = solve_codes(X[rows], Y[rows], atoms, groups, ridge) if codes is None else codes[rows]
+        R = residual(X[rows], A, atoms)
+        total += float(np.square(R, dtype=np.float64).sum() + ridge * np.square(A, dtype=np.float64).sum())
     return total / len(X)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh, eigh_tridiagonal
+from scipy.linalg import eigh
 
 from pellucid.solvers._checks import (
     FloatMatrix,
@@ -139,8 +140,7 @@ def lanczos(
     products.
     """
     # a start that is another eigenvector already would never leave it: lean a little towards everything
-    lean = np.random.default_rng(0).standard_normal(start.size)
-    start = start / np.linalg.norm(start) + LEAN * lean / np.linalg.norm(lean)
+    start = start / np.linalg.norm(start) + LEAN * _everywhere(start.size)
     start /= np.linalg.norm(start)
     basis = np.empty((min(64, start.size), start.size), dtype=np.float64)
     residual, steps = np.inf, 0
@@ -155,8 +155,9 @@ def lanczos(
             for _ in range(2):  # twice is enough to keep the basis orthogonal to round-off
                 image = image - (basis[: k + 1] @ image) @ basis[: k + 1]
             beta = float(np.linalg.norm(image))
-            values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(off), select="i", select_range=(k, k))
-            value, weights = float(values[0]), vectors[:, 0]
+            # so few entries that a dense solver is done before a special one has checked them
+            values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(off, -1))
+            value, weights = float(values[-1]), vectors[:, -1]
             residual = abs(beta * float(weights[-1])) / value if value > 0 else 0.0
             if residual <= limit or k + 1 == len(basis) or steps >= max_iter:
                 break
@@ -167,6 +168,13 @@ def lanczos(
         if residual <= limit:
             break
     return start, residual
+
+
+@cache
+def _everywhere(size: int) -> NDArray[np.float64]:
+    """A direction with something of all others in it."""
+    lean = np.random.default_rng(0).standard_normal(size)
+    return np.asarray(lean / np.linalg.norm(lean))
 
 
 def _limit(tol: float, E: FloatMatrix) -> float:
