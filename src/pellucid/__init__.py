@@ -10,6 +10,7 @@ _PUBLIC: dict[str, str | None] = {
     "ConceptSubspaces": "concepts",
     "binary": None,
     "IsometryPursuit": "selection",
+    "IterativeAssignment": "binary",
     "datasets": None,
     "explore": "explorer",
     "load": "persistence",

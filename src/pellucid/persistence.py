@@ -33,6 +33,7 @@ MODELS = {
     "CenteredNormalizer": "pellucid.preprocessing",
     "ConceptSubspaces": "pellucid.concepts",
     "IsometryPursuit": "pellucid.selection",
+    "IterativeAssignment": "pellucid.binary",
 }
 
 NUMPY_KINDS = {"f": "f", "i": "iu", "b": "b"}

@@ -1,6 +1,20 @@
 """Yes/no concepts behind a geometry (paper 2): factors that are truly binary, their weights, and their graph."""
 
+from pellucid.binary.analogram import Analogram, partial_cube_concepts
+from pellucid.binary.assignment import IterativeAssignment
 from pellucid.binary.autoencoder import BinaryAutoencoder
+from pellucid.binary.local import Improved, improve_concepts
+from pellucid.binary.projection import Projection, concept_projection
 from pellucid.binary.weights import concept_weights
 
-__all__ = ["BinaryAutoencoder", "concept_weights"]
+__all__ = [
+    "Analogram",
+    "BinaryAutoencoder",
+    "Improved",
+    "IterativeAssignment",
+    "Projection",
+    "concept_projection",
+    "concept_weights",
+    "improve_concepts",
+    "partial_cube_concepts",
+]

@@ -17,26 +17,45 @@ INDEPENDENT = 0.3
 PATIENCE = 3
 # chains beside the joint search: as many look in noise, so more of them would only make the rule stricter
 CHAINS, CHAIN_STEPS = 64, 200
+# where a search takes no time, noise is looked at this often, since its lowest energy varies
+DRAWS, CHEAP = 5, 10_000
 
 
 def adaptive_states(U: FloatMatrix, rng: np.random.RandomState) -> tuple[FloatMatrix, int]:
     """Independent states of low energy, at most as many as U has columns, and the rounds that it took."""
-    p, r = U.shape
-    null = random_basis(p, r, rng).astype(U.dtype)
-    limit = CONFIDENT * lowest(null, settle(null, joint_states(null, rng)))
-    found = independent(U, settle(U, joint_states(U, rng)), limit)
+    r = U.shape[1]
+    noise = Noise(U, rng)
+    found = independent(U, candidates(U, U, False, rng), CONFIDENT * noise.lowest(r, False))
     idle, rounds = 0, 1
     while found.shape[1] < r and idle < PATIENCE:
         left = complement(U, found)
-        relaxed = found.shape[1] > 0 and idle > 0
-        null_left = null[:, : left.shape[1]]
-        pool = candidates(U, left, idle > 0, rng)
-        noise = lowest(null, candidates(null, null_left, idle > 0, rng))
-        limit = (RELAXED if relaxed else CONFIDENT) * noise
-        more = independent(U, np.hstack([found, pool]), max(limit, energies(U, found).max(initial=0.0)))
+        chains = idle > 0
+        share = RELAXED if chains and found.shape[1] else CONFIDENT
+        limit = max(share * noise.lowest(left.shape[1], chains), float(energies(U, found).max(initial=0.0)))
+        more = independent(U, np.hstack([found, candidates(U, left, chains, rng)]), limit)
         idle = 0 if more.shape[1] > found.shape[1] else idle + 1
         found, rounds = more, rounds + 1
     return found, rounds
+
+
+class Noise:
+    """The lowest energy that a search finds in bases without structure, of the shape of U."""
+
+    def __init__(self, U: FloatMatrix, rng: np.random.RandomState) -> None:
+        draws = DRAWS if U.size <= CHEAP else 1
+        self.bases = [random_basis(len(U), U.shape[1], rng).astype(U.dtype) for _ in range(draws)]
+        self.rng = rng
+        self.known: dict[tuple[int, bool], float] = {}
+
+    def lowest(self, width: int, chains: bool) -> float:
+        """For a search in that many directions, with chains or without: the median over the bases."""
+        if (width, chains) not in self.known:
+            energy = [
+                energies(basis, candidates(basis, basis[:, :width], chains, self.rng)).min(initial=1.0)
+                for basis in self.bases
+            ]
+            self.known[width, chains] = float(np.median(energy))
+        return self.known[width, chains]
 
 
 def candidates(U: FloatMatrix, part: FloatMatrix, chains: bool, rng: np.random.RandomState) -> FloatMatrix:
@@ -51,10 +70,6 @@ def random_basis(p: int, r: int, rng: np.random.RandomState) -> FloatMatrix:
     """An orthonormal basis orthogonal to the constant that holds no structure."""
     noise = rng.standard_normal((p, r))
     return np.asarray(np.linalg.qr(noise - noise.mean(axis=0))[0])
-
-
-def lowest(U: FloatMatrix, states: FloatMatrix) -> float:
-    return float(energies(U, distinct(states)).min(initial=1.0))
 
 
 def complement(U: FloatMatrix, states: FloatMatrix) -> FloatMatrix:

@@ -112,7 +112,7 @@ class BinaryAutoencoder(BinaryModel):
             fit = alignment(spectrum.features, S, weights)
             if fit > best[1] or not best[2]:
                 best = S, fit, rank
-        self._finish(spectrum, mean, scale, best[0], best[2])
+        self._finish(spectrum, mean, scale, best[0], best[2], float(self.sparsity))
         return self
 
     def _ranks(self, values: Floats, p: int, d: int) -> list[int]:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
-from pellucid.binary.refine import least_squares_components, nearest_bits, orthogonal_components
+from pellucid.binary.refine import components, nearest_bits
 from pellucid.binary.sampling import energies
 from pellucid.binary.spectrum import Spectrum, spectrum_of_items, spectrum_of_kernel
 from pellucid.binary.weights import Bits, alignment, fit_weights, kernel_norm
@@ -23,7 +23,6 @@ class BinaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin,
     """Fitted names, new items and persistence of :class:`BinaryAutoencoder` and :class:`IterativeAssignment`."""
 
     kernel: str
-    sparsity: float
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
         "concepts_": Fitted("i", ("items", "concepts")),
@@ -66,21 +65,15 @@ class BinaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin,
             return spectrum_of_kernel(data / scale), mean, scale
         return spectrum_of_items(data / scale - mean), mean, scale
 
-    def _finish(self, spectrum: Spectrum, mean: Floats, scale: float, S: Bits, rank: int) -> None:
+    def _finish(self, spectrum: Spectrum, mean: Floats, scale: float, S: Bits, rank: int, sparsity: float) -> None:
         """Fitted attributes for the concepts S, on the scale of the data."""
         features = spectrum.features
         self.concepts_ = S
         self.rank_ = rank
-        self.weights_ = fit_weights(features, S, float(self.sparsity)) * kernel_norm(features)
+        self.weights_ = fit_weights(features, S, sparsity) * kernel_norm(features)
         self.cka_ = alignment(features, S, self.weights_)
         self.energies_ = energies(spectrum.basis[:, :rank], 2.0 * S - 1.0)
-        b, width = S.shape[1], features.shape[1]
-        if b == 0:
-            W = np.zeros((0, width))
-        elif b <= np.linalg.matrix_rank(S.T @ features if b <= width else np.zeros((b, b))):
-            W = orthogonal_components(features, S)[0]
-        else:
-            W = least_squares_components(features, S)
+        W = components(features, S)
         middle = S.mean(axis=0) @ W  # the mean item is intercept + ⟨s⟩W
         if self.kernel == "precomputed":  # over the items: w = Σ aᵢ x̄ᵢ
             self.components_ = (W / spectrum.values) @ spectrum.basis.T

@@ -107,10 +107,15 @@ def close_intersections(U: Floats, S: Bits, limit: int) -> Bits:
     return np.asarray(pool[:, np.sort(np.unique(pool, axis=1, return_index=True)[1])])
 
 
-def least_squares_components(features: Floats, S: Bits) -> Floats:
-    """W (b, d) of least length that reconstructs the centred items best."""
+def components(features: Floats, S: Bits) -> Floats:
+    """W (b, d): orthogonal rows where there can be such; otherwise, with more concepts than dimensions, those of least
+    length that reconstruct the centred items best."""
+    b = S.shape[1]
     centred = S - S.mean(axis=0)
-    return np.asarray(np.linalg.pinv(concept_overlaps(S), hermitian=True, rcond=1e-10) @ (centred.T @ features))
+    along = centred.T @ features
+    if b and b <= features.shape[1] and np.linalg.matrix_rank(along) == b:
+        return orthogonal_components(features, S)[0]
+    return np.asarray(np.linalg.pinv(concept_overlaps(S), hermitian=True, rcond=1e-10) @ along)
 
 
 @kernel

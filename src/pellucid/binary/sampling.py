@@ -82,9 +82,10 @@ def chain_states(U: FloatMatrix, n_chains: int, max_iter: int, rng: np.random.Ra
     """States at which annealed chains come to rest; all chains move in one matrix product a step.
 
     A chain starts at sign(U g); each bit of the next state is +1 with probability σ(β c), c = UUᵀs + mean(s). One that
-    a step leaves unchanged is taken down and starts again, with its own clock.
+    a step leaves unchanged is taken down and starts again, with its own clock. Chains that still move in the end,
+    as they do where nothing is exactly binary, settle without noise.
     """
-    p, r = U.shape
+    r = U.shape[1]
     basis = np.ascontiguousarray(U, dtype=np.float32)
     start = lambda count: signs(basis @ rng.standard_normal((r, count)).astype(np.float32))  # noqa: E731
     states, clock = start(n_chains), np.zeros(n_chains)
@@ -101,8 +102,7 @@ def chain_states(U: FloatMatrix, n_chains: int, max_iter: int, rng: np.random.Ra
         if still.any():
             rested.append(states[:, still])
             states[:, still], clock[still] = start(int(still.sum())), 0
-    if not rested:
-        return np.zeros((p, 0), dtype=U.dtype)
+    rested.append(settle(basis, states))
     return distinct(np.hstack(rested)).astype(U.dtype)
 
 

@@ -6,10 +6,12 @@ made by pyplot, which shows it under the cell. Save one with ``ax.figure.savefig
 
 from pellucid.plots.bars import component_bars, explanation, retrieval
 from pellucid.plots.curves import n_atoms_curve, objective, partial_vs_full
+from pellucid.plots.graphs import analogram
 from pellucid.plots.lists import captions, neighbours, walk
 from pellucid.plots.surfaces import atoms_as_images, heatmap, map
 
 __all__ = [
+    "analogram",
     "atoms_as_images",
     "captions",
     "component_bars",

@@ -1,0 +1,190 @@
+"""Iterative assignment, local search and projections: trees are found, kept sums are right, the loss never rises."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import pellucid
+from pellucid import BinaryAutoencoder, IterativeAssignment
+from pellucid.binary import concept_projection, improve_concepts
+from pellucid.binary.items import FIRST, Assignment, all_cuts, box_descent
+from pellucid.binary.local import flip_gains, kernel_loss
+from pellucid.binary.weights import centred, concept_overlaps, kernel_norm
+from pellucid.metrics import binary_recovery
+from pellucid.solvers import box_qp
+from test_binary_weights import embed, random_bits
+
+GOLDEN = Path(__file__).parent / "golden" / "iterative_assignment.safetensors"
+
+
+@parametrize_with_checks([IterativeAssignment(random_state=0)])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def tree(p, seed):
+    """Concepts of a random hierarchy of 2 to 4 branches, each once (complements are equal), items in random order."""
+    rng = np.random.default_rng(seed)
+    found = {}
+
+    def divide(items):
+        if len(items) < 2:
+            return
+        cuts = np.sort(rng.choice(np.arange(1, len(items)), min(rng.integers(2, 5), len(items)) - 1, replace=False))
+        for part in np.split(items, cuts):
+            concept = np.isin(np.arange(p), part)
+            found.setdefault((concept ^ concept[0]).tobytes(), concept)
+            divide(part)
+
+    divide(np.arange(p))
+    return np.array(list(found.values())).T.astype(int)[rng.permutation(p)]
+
+
+@pytest.mark.parametrize(("p", "order"), [(16, "given"), (24, "nearest"), (32, "random"), (48, "given")])
+def test_every_concept_of_a_tree_is_found_exactly(p, order):
+    S = tree(p, p)
+    model = IterativeAssignment(order=order, random_state=0).fit(embed(S, np.ones(S.shape[1]), 100))
+    result = binary_recovery(model.concepts_, S)
+    assert result.exact == S.shape[1]
+    assert result.false <= 0.25 * S.shape[1]  # trees have other exact sets of concepts too
+    assert model.cka_ > 0.9999
+
+
+def test_a_tree_under_noise():
+    S = tree(32, 3)
+    X = embed(S, np.ones(S.shape[1]), 200)
+    noise = np.random.default_rng(0).standard_normal(X.shape)
+    X += noise * np.linalg.norm(X - X.mean(axis=0)) / np.linalg.norm(noise) / 10 ** (30 / 20)
+    model = IterativeAssignment().fit(X)
+    result = binary_recovery(model.concepts_, S)
+    assert result.distances.mean() <= 0.1
+    assert result.false <= 0.25 * S.shape[1]
+    assert model.cka_ > 0.995
+
+
+def test_branches_do_not_fit_worse():
+    X = np.random.default_rng(0).standard_normal((24, 6))
+    one = IterativeAssignment(random_state=0).fit(X)
+    many = IterativeAssignment(4, random_state=0).fit(X)
+    assert many.cka_ >= one.cka_ - 0.01
+    assert np.array_equal(many.concepts_, IterativeAssignment(4, random_state=0).fit(X).concepts_)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(2, 14), st.integers(1, 5), st.integers(0, 100))
+def test_what_is_kept_up_to_date_is_what_it_should_be(p, d, seed):
+    X = np.random.default_rng(seed).standard_normal((p, d)) + 1
+    cuts = all_cuts(min(FIRST, p))
+    state = Assignment(X, cuts, np.zeros(cuts.shape[1]), 0.5, 0.02)
+    S = state.run().astype(float)
+    assert S.shape[0] == p
+    assert np.array_equal(state.counts, S.T @ S)
+    assert state.along == pytest.approx(S.T @ X)
+    assert state.total == pytest.approx(X.sum(axis=0))
+    assert np.sqrt(state.square) == pytest.approx(kernel_norm(X - X.mean(axis=0)))
+    assert (state.weights >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_box_descent_agrees_with_the_exact_solver(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((12, 8))
+    H, q, upper = A.T @ A + 0.1 * np.eye(8), rng.standard_normal(8), rng.uniform(0.1, 1, 8)
+    z = rng.uniform(0, upper)
+    box_descent(H, q, upper, z)
+    assert z == pytest.approx(box_qp(H, q, 0.0, upper).x, abs=1e-5)
+
+
+def test_new_items_go_on_from_the_old_ones():
+    S = tree(24, 8)
+    X = embed(S, np.ones(S.shape[1]), 60)
+    whole = IterativeAssignment().fit(X)
+    parts = IterativeAssignment().partial_fit(X[:15]).partial_fit(X[15:20]).partial_fit(X[20:])
+    assert binary_recovery(parts.concepts_, whole.concepts_).exact == whole.concepts_.shape[1]
+    assert parts.cka_ == pytest.approx(whole.cka_, abs=1e-6)
+    with pytest.raises(ValueError, match="precomputed"):
+        IterativeAssignment(kernel="precomputed").fit(X @ X.T).partial_fit(X @ X.T)
+
+
+def test_a_kernel_gives_what_its_items_give():
+    S = tree(20, 2)
+    X = embed(S, np.ones(S.shape[1]), 40)
+    by_items, by_kernel = IterativeAssignment().fit(X), IterativeAssignment(kernel="precomputed").fit(X @ X.T)
+    assert binary_recovery(by_kernel.concepts_, by_items.concepts_).exact == by_items.concepts_.shape[1]
+    assert by_kernel.cka_ == pytest.approx(by_items.cka_)
+
+
+@pytest.mark.parametrize("X", [np.ones((5, 3)), np.ones((1, 2)), np.eye(2), np.repeat(np.eye(3), 5, axis=0)])
+def test_degenerate_items(X):
+    model = IterativeAssignment().fit(X)
+    assert set(np.unique(model.concepts_)) <= {0, 1}
+    assert model.transform(X).shape == model.concepts_.shape
+
+
+def test_saved_models_go_on(tmp_path):
+    S = tree(16, 1)
+    X = embed(S, np.ones(S.shape[1]), 40)
+    model = IterativeAssignment().fit(X[:12])
+    pellucid.save(model, tmp_path / "model.safetensors")
+    loaded = pellucid.load(tmp_path / "model.safetensors").partial_fit(X[12:])
+    assert np.array_equal(loaded.concepts_, model.partial_fit(X[12:]).concepts_)
+
+
+def test_the_golden_file_still_loads():
+    model = pellucid.load(GOLDEN)  # of the corners of a box
+    assert binary_recovery(model.concepts_, np.array(list(product([0, 1], repeat=3)))).exact == 3
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(2, 9), st.integers(1, 4), st.integers(0, 1000), st.sampled_from([0.0, 0.1]))
+def test_the_gain_of_every_flip_is_exact(p, b, seed, sparsity):
+    rng = np.random.default_rng(seed)
+    features = centred(rng.standard_normal((p, 3)))
+    features /= np.sqrt(kernel_norm(features))
+    S, weights = rng.integers(0, 2, (p, b)).astype(np.uint8), rng.random(b)
+    before = kernel_loss(features, S, weights, sparsity)
+    H = np.eye(p) - 1 / p
+    direct = np.linalg.norm(features @ features.T - H @ (S * weights) @ S.T @ H) ** 2
+    assert before == pytest.approx(direct + sparsity * np.minimum(S.sum(axis=0), p - S.sum(axis=0)) @ weights)
+    gains = flip_gains(features, S, weights, 0, sparsity)
+    for i in range(p):
+        flipped = S.copy()
+        flipped[i, 0] ^= 1
+        assert kernel_loss(features, flipped, weights, sparsity) - before == pytest.approx(gains[i], abs=1e-9)
+    assert (np.linalg.eigvalsh(concept_overlaps(S)) > -1e-9).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_local_search_never_raises_the_loss_and_repairs_bits(seed):
+    S = random_bits(40, 5, seed)
+    X = embed(S, np.ones(5), 8, seed, noise=0.05)
+    spoilt = S.copy()
+    spoilt[np.arange(5), np.arange(5)] ^= 1
+    found = improve_concepts(X, spoilt)
+    assert (np.diff(found.losses) <= 1e-12).all()
+    assert found.flips >= 5
+    assert binary_recovery(found.concepts, S).exact == 5
+    noise = improve_concepts(np.random.default_rng(seed).standard_normal((30, 4)), random_bits(30, 6, seed))
+    assert (np.diff(noise.losses) <= 1e-12).all()
+    assert noise.cka > 0
+    assert improve_concepts(np.ones((5, 2)), np.eye(5)).concepts.shape == (5, 0)
+
+
+def test_projection_averages_the_concepts_that_split_alike():
+    S = random_bits(60, 6, 2)
+    model = BinaryAutoencoder(random_state=0).fit(embed(S, np.arange(1.0, 7), 12))
+    found = concept_projection(model, [0, 1, 2, 3])
+    assert (found.patterns[:, 0] == 0).all()
+    assert (np.diff(found.weights) <= 0).all()
+    oriented = model.concepts_ ^ model.concepts_[0]
+    for pattern, score, count in zip(found.patterns, found.scores.T, found.counts):
+        group = oriented[:, (oriented[:4] == pattern[:, None]).all(axis=0)]
+        assert group.shape[1] == count
+        assert score == pytest.approx(group.mean(axis=1))
+    with pytest.raises(ValueError, match="at least two positions"):
+        concept_projection(model, [99, 1])
