@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from binary import binary_pictures
 from cli import command_screens
 from concepts import concept_pictures
 from rich.console import Console
@@ -34,3 +35,4 @@ if __name__ == "__main__":
     concept_pictures(HERE)
     command_screens(HERE)
     selection_pictures(HERE)
+    binary_pictures(HERE)
