@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-ALL = ("startup", "solvers", "memory", "growth", "concepts", "search", "many_rows", "explorer", "selection")
+ALL = ("startup", "solvers", "memory", "growth", "concepts", "search", "many_rows", "explorer", "selection", "binary")
 
 if __name__ == "__main__":
     names = sys.argv[1:] or ALL
