@@ -52,6 +52,17 @@ def test_figures_in_the_readme_are_the_measured_ones():
         assert f"{task['best']['ours'] * 1000:.3g} ms" in readme
 
 
+def test_fitting_figures_in_the_readme_are_the_measured_ones():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    results = ROOT / "benchmarks" / "results"
+    times = re.search(r"is ([\d.]+) times as fast as a plain", readme)[1]
+    assert f"{times}×" in (results / "concepts.md").read_text(encoding="utf-8")
+    took, memory = re.search(r"take ([\d.]+ s) a sweep and (\d+ MB)", readme).groups()
+    row = re.search(r"^\| 1,000,000 .*$", (results / "many_rows.md").read_text(encoding="utf-8"), flags=re.M)[0]
+    assert took in row
+    assert memory in row
+
+
 def test_retrieval_figures_in_the_readme_are_the_measured_ones():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     measured = (ROOT / "reproductions" / "results" / "slics.md").read_text(encoding="utf-8").split("## Scenes")[1]
