@@ -188,9 +188,11 @@ def test_a_gate_needs_fitting_and_survives_a_file(cones, tmp_path):
     pellucid.save(model, tmp_path / "m.safetensors")
     again = pellucid.load(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(again.describe(X), model.describe(X))
-    model.fit(X, Y)
-    with pytest.raises(ValueError, match="fit_gate"):
-        model.describe(X)
+    for change in (model.partial_fit, model.fit):
+        model.fit_gate(X, Y)
+        change(X, Y)
+        with pytest.raises(ValueError, match="fit_gate"):
+            model.describe(X)
 
 
 def test_a_gate_for_a_concept_that_all_have(rng):

@@ -125,12 +125,7 @@ class Cones(TransformerMixin, BaseEstimator):
             return np.asarray(np.sqrt(self._energy(self.encode(X))))
         check_is_fitted(self, "atoms_")
         data = self._rows(X)
-        columns = []
-        for j in range(len(self.concept_names_)):
-            atoms = self.atoms_[self.groups_ == j].astype(data.dtype)
-            columns.append(np.linalg.norm(nnls(data, atoms, ridge=self.ridge).codes @ atoms, axis=1))
-        lengths: NDArray[Any] = np.asarray(columns).T
-        return lengths
+        return np.stack([np.linalg.norm(self.project(data, name), axis=1) for name in self.concept_names_], axis=1)
 
     def _energy(self, codes: NDArray[Any]) -> NDArray[Any]:
         """‖v_j‖² (n, S) from the codes alone, so that no (n, S, d) array is needed."""

@@ -185,10 +185,14 @@ class ConceptSubspaces(SavedMixin, Cones):
             raise ValueError(f"X has {len(data)} rows, but Y has {len(indicator)}.")
         require_members(indicator, names)
         self.concept_names_ = np.array(names, dtype=object)
-        for attribute in ("gate_coef_", "gate_intercept_", "gate_weights_"):
-            if hasattr(self, attribute):  # a gate belongs to the cones it was fitted with
-                delattr(self, attribute)
+        self._forget_gate()
         return data, indicator
+
+    def _forget_gate(self) -> None:
+        """A gate belongs to the cones it was fitted with."""
+        for attribute in ("gate_coef_", "gate_intercept_", "gate_weights_"):
+            if hasattr(self, attribute):
+                delattr(self, attribute)
 
     def _labelled(self, X: ArrayLike, Y: Any) -> tuple[NDArray[Any], Indicator]:
         """More rows with the concepts the model already has."""
@@ -224,6 +228,7 @@ class ConceptSubspaces(SavedMixin, Cones):
         return total, None
 
     def _update(self, X: NDArray[Any], Y: Indicator, codes: NDArray[Any], reseed: bool = True) -> Sweep:
+        self._forget_gate()
         # one thread for the many small products; passes over rows run on all threads anyway
         with one_blas_thread():
             return update_atoms(
