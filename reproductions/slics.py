@@ -24,7 +24,7 @@ from reproductions.slics_methods import (
     splice,
     towards_word,
 )
-from reproductions.slics_more import aligned_table, quantised_table
+from reproductions.slics_more import aligned_table, quantised_table, stability_table
 
 SEEDS = range(5)
 BATCHES = 4  # the paper's mini-batches hold 2 000 of 20 000 rows; here a quarter of the training rows
@@ -89,6 +89,7 @@ def run(results: Path) -> None:
     text += variants_table(first)
     if "coco_captions" in tasks:
         text += aligned_table(tasks["coco_captions"])
+    text += stability_table(tasks["scenes"])
     write(results, "slics", text)
     write(results, "slics_figures", slics_figures.draw(tasks, results))
 
