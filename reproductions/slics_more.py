@@ -141,8 +141,8 @@ def stability_table(task: Task, size: int = 8, runs: int = 5) -> str:
         f"## How stable ({task.name}, d0={size}, {runs} refits)",
         "",
         f"{found.reproduced:.0%} of the atoms come out again with a cosine of at least 0.9; {found.explained:.0%} of "
-        "the energy of the queries is explained by the cones of their concepts. AUC: how well a concept's activity tells "
-        "queries that have it from others, beside random cones and a fit to shuffled labels.",
+        "the energy of the queries is explained by the cones of their concepts. AUC: how well a concept's activity "
+        "tells queries that have it from others, beside random cones and a fit to shuffled labels.",
         "",
         "| concept | same span | AUC | random | shuffled |",
         "| --- | --- | --- | --- | --- |",
