@@ -30,11 +30,15 @@ reproduce: $(VENV)/.dev
 	$(BIN)/python -m reproductions
 
 # the page of the explorer; what it makes is committed, so only changing web/ needs Node
+# (npm install, since npm ci refuses a lock file without the binaries for other systems)
 web:
-	cd web && npm ci --no-audit --no-fund && npm run check && npm run build
+	cd web && npm install --no-save --no-audit --no-fund && npm run check && npm run build
 
+# Debian's Chromium and axe-core are fetched if they are not there; `make test` runs these tests where a Chromium is
 browser: $(VENV)/.dev
-	PELLUCID_BROWSER=1 $(BIN)/python -m pytest tests/browser
+	command -v chromium chromium-browser > /dev/null || apt-get install --yes chromium
+	test -d web/node_modules/axe-core || (cd web && npm install --no-save --no-audit --no-fund)
+	$(BIN)/python -m pytest tests/browser
 
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build

@@ -1,5 +1,6 @@
 """The commands on files as people have them, and on files that nobody should have."""
 
+import importlib
 import io
 import json
 import os
@@ -17,8 +18,7 @@ from click.testing import CliRunner
 
 import pellucid
 from pellucid import vectors
-from pellucid.cli import COMMANDS, group
-from pellucid.cli.concepts import COMMANDS as CONCEPT_COMMANDS
+from pellucid.cli import COMMANDS, LazyGroup, group
 from pellucid.metrics import concept_retrieval
 from pellucid.preprocessing import CenteredNormalizer
 from pellucid.search import Collection, ConceptSearch
@@ -484,30 +484,31 @@ def test_completion(shell):
         assert "concepts" in done.stdout
 
 
-@pytest.mark.parametrize("name", sorted(CONCEPT_COMMANDS))
-def test_every_help_has_examples(name):
-    described = run("concepts", name, "--help").stdout
-    assert "Examples:" in described
-    assert f"pellucid concepts {name}" in described
+def every_command():
+    """The words of every command, those in groups too."""
+    for name, (module, _) in COMMANDS.items():
+        inside = importlib.import_module(f"pellucid.cli.{module}").command
+        yield from ((name, other) for other in inside.table) if isinstance(inside, LazyGroup) else [(name,)]
+
+
+@pytest.mark.parametrize("words", sorted(every_command()), ids=" ".join)
+def test_every_help_has_examples(words):
+    described = run(*words, "--help").stdout
+    assert "Example" in described
+    assert f"pellucid {' '.join(words)}" in described
+
+
+@pytest.mark.parametrize("words", sorted({*every_command()} - {("completion",), ("explore",)}), ids=" ".join)
+def test_everything_that_prints_results_prints_json(words):
+    assert "--json" in run(*words, "--help").stdout
 
 
 def test_help_imports_nothing_heavy():
     code = "import sys; from pellucid.cli import group\n"
-    code += (
-        "for a in (['concepts', 'fit', '-h'], ['search', '-h'], ['index', '-h'], ['select', '-h'], ['info', '-h']):\n"
-    )
-    code += "    group.main(a, standalone_mode=False)\n"
+    code += f"for words in {sorted(every_command())!r}:\n    group.main([*words, '-h'], standalone_mode=False)\n"
     code += "print('loaded', {'numpy', 'pyarrow', 'sklearn', 'rich', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "loaded set()" in done.stdout
-
-
-def test_everything_that_prints_results_prints_json():
-    tables = [(COMMANDS, []), (CONCEPT_COMMANDS, ["concepts"])]
-    silent = {"completion", "concepts", "explore"}
-    for table, prefix in tables:
-        for name in table.keys() - silent:
-            assert "--json" in run(*prefix, name, "--help").stdout, name
 
 
 # as a process

@@ -12,14 +12,6 @@ ROOT = Path(__file__).parent.parent.parent
 PICTURES = Path(os.environ.get("PELLUCID_PICTURES", ROOT / "build" / "explorer"))
 
 
-def pytest_collection_modifyitems(items):
-    """They take longer than all others together, so that only `make browser` runs them."""
-    if "PELLUCID_BROWSER" not in os.environ:
-        for item in items:
-            if Path(__file__).parent in item.path.parents:
-                item.add_marker(pytest.mark.skip(reason="make browser runs these"))
-
-
 @pytest.fixture(scope="session")
 def scenes_folder(tmp_path_factory):
     """The demo's collection and model."""
@@ -54,7 +46,7 @@ def explorer(scenes_folder):
 @pytest.fixture(scope="session")
 def chromium():
     if CHROMIUM is None:
-        pytest.skip("there is no Chromium on this machine")
+        pytest.skip("there is no Chromium on this machine: make browser brings one")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
@@ -74,7 +66,7 @@ def open_page(chromium, explorer):
         contexts.append(context)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(40_000)
         page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         home = (base or explorer.address).rstrip("/")

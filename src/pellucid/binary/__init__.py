@@ -5,6 +5,7 @@ from pellucid.binary.assignment import IterativeAssignment
 from pellucid.binary.autoencoder import BinaryAutoencoder
 from pellucid.binary.local import Improved, improve_concepts
 from pellucid.binary.projection import Projection, concept_projection
+from pellucid.binary.view import View, analogram_of
 from pellucid.binary.weights import concept_weights
 
 __all__ = [
@@ -13,6 +14,8 @@ __all__ = [
     "Improved",
     "IterativeAssignment",
     "Projection",
+    "View",
+    "analogram_of",
     "concept_projection",
     "concept_weights",
     "improve_concepts",

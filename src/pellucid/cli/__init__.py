@@ -16,6 +16,7 @@ from pellucid import __version__
 
 # command -> (module in this package, line in the help); the help shows without importing any of them
 COMMANDS = {
+    "binary": ("binary", "Find yes/no concepts behind vectors, and draw them as a graph."),
     "completion": ("completion", "Print the script that completes commands in your shell."),
     "concepts": ("concepts", "Learn what vectors are made of, and take them apart."),
     "demo": ("demo", "Learn what 3 000 scenes are made of, and search them by concept."),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.console import Console
 
+    from pellucid.vectors import VectorFile
+
 STANDARD = Path("-")  # standard input or output
 # how files begin that may come by standard input; anything else is taken for a table of text
 BEGINNINGS = {b"\x93NUMPY": ".npy", b"PK": ".npz", b"PAR1": ".parquet"}
@@ -109,13 +111,16 @@ def read_words(path: Path) -> tuple[list[str], NDArray[Any]]:
     from pellucid import vectors
 
     found = vectors.read(path)
-    if found.ids is not None:
-        return found.ids, found.vectors
-    texts = {name: values for name, values in found.columns.items() if _is_text(values)}
-    if len(texts) != 1:
-        raise click.UsageError(f"{path} needs one column of text beside the vectors, the words, but has {len(texts)}.")
-    (values,) = texts.values()
-    return [str(word) for word in values.tolist()], found.vectors
+    words = found.ids or only_text(found)
+    if words is None:
+        raise click.UsageError(f"{path} needs ids, or one column of text beside the vectors: the words.")
+    return words, found.vectors
+
+
+def only_text(found: VectorFile) -> list[str] | None:
+    """The column of text beside the vectors, if there is just one."""
+    texts = [values for values in found.columns.values() if _is_text(values)]
+    return [str(text) for text in texts[0].tolist()] if len(texts) == 1 else None
 
 
 def _is_text(values: Any) -> bool:

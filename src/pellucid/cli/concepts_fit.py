@@ -24,6 +24,7 @@ from pellucid.cli._labels import Labels, labels_option, names_option
 
 # from this many rows on, a sweep goes through mini-batches of that many: a full one would hold all codes and residuals
 MANY_ROWS, BATCH_ROWS = 200_000, 16_384
+GATE_ROWS = 50_000  # that a gate is learned from, at most: it holds them in memory
 
 
 class AtomNumber(click.ParamType):
@@ -70,6 +71,7 @@ class AtomNumber(click.ParamType):
     "--batch-size", type=click.IntRange(min=1),
     help=f"Rows per mini-batch; all at once if not given, {BATCH_ROWS} from {MANY_ROWS} rows on.",
 )  # fmt: skip
+@click.option("--gate", is_flag=True, help="Also learn how likely a row has each concept, for `search --score gated`.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
 @click.option("--as-is", is_flag=True, help="Take the vectors as they are: do not normalise, centre and normalise.")
 @column_option
@@ -87,6 +89,7 @@ def command(
     init: str,
     monotone: bool,
     batch_size: int | None,
+    gate: bool,
     seed: int,
     as_is: bool,
     column: str | None,
@@ -103,7 +106,7 @@ def command(
     Examples:
       pellucid concepts fit photos.parquet --labels tags -o photos.safetensors
       pellucid concepts fit photos.csv --labels animal,person,vehicle -o photos.safetensors
-      pellucid concepts fit photos.npy --labels tags.txt --n-atoms 4 -o photos.safetensors
+      pellucid concepts fit photos.npy --labels tags.txt --n-atoms 4 --gate -o photos.safetensors
       pellucid concepts fit photos.npy --words concepts.parquet --active 2 -o photos.safetensors
     """
     if bool(labels) == (words is not None):
@@ -115,7 +118,7 @@ def command(
     }  # fmt: skip
     begun = time.perf_counter()
     with readable(vectors) as source:
-        model, indicator, stopped = fit(source, column, labels, names, words, active, output, settings, as_is)
+        model, indicator, stopped = fit(source, column, labels, names, words, active, output, settings, as_is, gate)
     found = summary(model, indicator, output, time.perf_counter() - begun)
     if as_json:
         print_json(found)
@@ -135,6 +138,7 @@ def fit(
     output: Path,
     settings: dict[str, Any],
     as_is: bool,
+    gate: bool,
 ) -> tuple[Any, Any, bool]:
     """The model that was written, the labels it was fitted to, and whether Ctrl-C ended the fit early."""
     import numpy as np
@@ -166,6 +170,9 @@ def fit(
     with spooled(blocks, rows, prepare, output) as X, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = ConceptSubspaces(**settings, verbose=1).fit(X, indicator, concepts)
+        if gate:
+            some = np.sort(np.random.default_rng(settings["random_state"]).permutation(rows)[:GATE_ROWS])
+            model.fit_gate(X[some], indicator[some])
     model.set_params(verbose=0)
     for warning in caught:
         click.echo(f"Note: {warning.message}", err=True)
@@ -190,6 +197,7 @@ def summary(model: Any, indicator: Any, output: Path, seconds: float) -> dict[st
         "error_at_start": float(model.objective_[0]),
         "error_after_fit": float(model.objective_[-1]),
         "sweeps": model.n_iter_,
+        "gate": hasattr(model, "gate_coef_"),
         "seconds": seconds,
     }
 

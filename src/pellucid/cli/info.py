@@ -70,7 +70,24 @@ def model(path: Path) -> dict[str, Any]:
     if hasattr(fitted, "concept_names_"):
         sizes = np.bincount(fitted.groups_, minlength=len(fitted.concept_names_)).tolist()
         found["concepts"] = dict(zip(map(str, fitted.concept_names_), sizes))
+        found["gate"] = hasattr(fitted, "gate_coef_")
+    found |= fitted_values(fitted)
     return found
+
+
+def fitted_values(fitted: Any) -> dict[str, Any]:
+    """Plain numbers that a fit left, such as its error or its number of sweeps."""
+    import numpy as np
+
+    values: dict[str, Any] = {}
+    for name in fitted._fitted_values:
+        value = getattr(fitted, name, None)
+        if name != "n_features_in_" and isinstance(value, (bool, int, float, str)):
+            values[name.rstrip("_")] = value
+    objective = getattr(fitted, "objective_", None)
+    if objective is not None and np.size(objective):
+        values["objective"] = float(np.asarray(objective)[-1])
+    return values
 
 
 def collection(path: Path) -> dict[str, Any]:

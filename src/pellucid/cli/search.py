@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 @click.option("-c", "--concept", multiple=True, help="Look at this concept alone; several together.")
 @click.option("--without", multiple=True, help="Take this concept out first.")
 @click.option("-k", type=click.IntRange(min=1), default=20, show_default=True, help="How many items.")
+@click.option(
+    "--score", type=click.Choice(["cosine", "gated"]), default="cosine", show_default=True,
+    help="gated also asks how likely an item has the concept; for a model that was fitted with --gate.",
+)  # fmt: skip
 @click.option("--diverse", is_flag=True, help="Choose items that differ from each other.")
 @click.option("--explain", is_flag=True, help="Say which concepts make each item close.")
 @click.option(
@@ -41,6 +45,7 @@ def command(
     concept: tuple[str, ...],
     without: tuple[str, ...],
     k: int,
+    score: str,
     diverse: bool,
     explain: bool,
     words: Path | None,
@@ -52,6 +57,7 @@ def command(
     Examples:
       pellucid search photos --item 17
       pellucid search photos -m photos.safetensors --item 17 --concept animal -k 10
+      pellucid search photos -m photos.safetensors --item 17 --concept animal --score gated
       pellucid search photos -m photos.safetensors --item 17 --without person --diverse --explain
       echo '[0.1, 0.7, 0.2]' | pellucid search photos --vector - --json
     """
@@ -60,6 +66,8 @@ def command(
     wants = [name for name, on in (("--concept", concept), ("--without", without), ("--explain", explain)) if on]
     if wants and model is None:
         raise click.UsageError(f"{wants[0]} needs a --model that knows the concepts.")
+    if score == "gated" and not concept:
+        raise click.UsageError("--score gated asks how much of a concept an item has: name one with --concept.")
     if words is not None and not explain:
         raise click.UsageError("--words goes with --explain.")
     from pellucid.search import Collection
@@ -69,7 +77,7 @@ def command(
     if model is None:
         hits, why = plain(opened, query, k, diverse), None
     else:
-        hits, why = by_concept(opened, load_model(model), query, concept, without, k, diverse, explain, words)
+        hits, why = by_concept(opened, load_model(model), query, concept, without, k, score, diverse, explain, words)
     if as_json:
         print_json([as_dict(hit, None if why is None else why[i]) for i, hit in enumerate(hits)])
     else:
@@ -126,20 +134,27 @@ def by_concept(
     concept: tuple[str, ...],
     without: tuple[str, ...],
     k: int,
+    score: str,
     diverse: bool,
     explain: bool,
     words: Path | None,
 ) -> tuple[list[Any], list[Any] | None]:
     from pellucid.cli._common import prepared
-    from pellucid.cli._prepared import concept_search
+    from pellucid.cli._prepared import concept_search, same_preparation
 
+    if score == "gated" and not hasattr(model, "gate_coef_"):
+        raise click.UsageError("The model has no gate: fit it with `pellucid concepts fit --gate`.")
+    if score == "gated" and not same_preparation(collection.folder, model):
+        raise click.UsageError(
+            f"{collection.folder} holds vectors as they came: index them with --model for this score."
+        )
     search = concept_search(collection, model)
     if isinstance(query, str):
         collection.position(query)  # says so if there is no such item
     elif len(query) != model.n_features_in_:
         raise ValueError(f"The vector has {len(query)} numbers, but the model was fitted on {model.n_features_in_}.")
     x = query if isinstance(query, str) else prepared(model, query[None])[0]
-    hits: list[Any] = search.search(x, concept or None, k, diverse, without=without or None)
+    hits: list[Any] = search.search(x, concept or None, k, diverse, without=without or None, score=score)
     if not explain:
         return hits, None
     vocabulary = dict(zip(("words", "word_vectors"), read_words(words))) if words is not None else {}

@@ -1,0 +1,75 @@
+"""Items that a method takes as a whole: a file of vectors, or a collection that was made before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pellucid.cli._common import check_finite, readable
+
+if TYPE_CHECKING:
+    from pellucid.vectors import VectorFile
+
+items_argument = click.argument("vectors", type=click.Path(exists=True, allow_dash=True, path_type=Path))
+normalise_option = click.option(
+    "--normalise", is_flag=True,
+    help="Normalise, centre and normalise the vectors, as `concepts fit` does; the model file keeps the mean.",
+)  # fmt: skip
+
+
+def is_collection(path: Path) -> bool:
+    return path.is_dir() and (path / "manifest.json").is_file()
+
+
+def read_items(path: Path, column: str | None = None) -> VectorFile:
+    """Vectors with ids and columns, all finite, from a vectors file, standard input or a collection."""
+    from pellucid import vectors
+    from pellucid.vectors import VectorFile
+
+    if is_collection(path):
+        from pellucid.search import Collection
+
+        opened = Collection.open(path)
+        positions = [opened.position(i) for i in opened.ids]
+        texts = [opened.item(p).get("text") for p in positions]
+        columns: dict[str, Any] = {"text": texts} if any(texts) else {}
+        found = VectorFile(opened.vectors(positions), "vectors", list(opened.ids), columns)
+    else:
+        with readable(path) as source:
+            found = vectors.read(source, column)
+            check_finite(found.vectors, path, 0)
+    if not len(found.vectors):
+        raise ValueError(f"{path} has no rows.")
+    return found
+
+
+def names_of(found: VectorFile) -> list[str]:
+    """What to call the items: their ids, their only column of text, or their numbers."""
+    if found.ids is not None:
+        return found.ids
+    from pellucid.cli._common import only_text
+
+    texts = only_text(found)
+    return texts if texts is not None else [str(i) for i in range(len(found.vectors))]
+
+
+def read_names(path: Path) -> list[str]:
+    """A name per item: the lines of a .txt file, or what a vectors file or a collection calls its items."""
+    if path.suffix == ".txt":
+        return path.read_text(encoding="utf-8").splitlines()
+    return names_of(read_items(path))
+
+
+def chosen_rows(wanted: tuple[str, ...], names: list[str]) -> list[int]:
+    """The positions of items by their names."""
+    import difflib
+
+    place = {name: row for row, name in reversed(list(enumerate(names)))}
+    for name in wanted:
+        if name not in place:
+            near = difflib.get_close_matches(name, place, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {len(names)}, the first is {names[0]!r}."
+            raise click.UsageError(f"There is no item {name!r}: {hint}")
+    return [place[name] for name in dict.fromkeys(wanted)]
