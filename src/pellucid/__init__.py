@@ -7,8 +7,10 @@ __version__ = "0.1.0.dev0"
 # public name -> module that defines it (None: the name is the module itself); nothing is imported before it is used
 _PUBLIC: dict[str, str | None] = {
     "BinaryAutoencoder": "binary",
+    "CommonalityClustering": "clusters",
     "ConceptSubspaces": "concepts",
     "binary": None,
+    "clusters": None,
     "IsometryPursuit": "selection",
     "IterativeAssignment": "binary",
     "datasets": None,

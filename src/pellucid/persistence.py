@@ -31,6 +31,7 @@ PREPROCESSING = "preprocessing_"
 MODELS = {
     "BinaryAutoencoder": "pellucid.binary",
     "CenteredNormalizer": "pellucid.preprocessing",
+    "CommonalityClustering": "pellucid.clusters",
     "ConceptSubspaces": "pellucid.concepts",
     "IsometryPursuit": "pellucid.selection",
     "IterativeAssignment": "pellucid.binary",

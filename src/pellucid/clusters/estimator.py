@@ -1,0 +1,401 @@
+"""CommonalityClustering: clusters that are dictionaries, beside one dictionary for what all of them share."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pellucid._base import NAMES_IN, Fitted, SavedMixin
+from pellucid._progress import progress
+from pellucid.clusters.coding import Coder, Labels, Sums, code_rows, row_blocks, row_costs
+from pellucid.clusters.communities import neighbour_graph, partition
+from pellucid.clusters.learning import Learned, batch_step, begin, sweep
+from pellucid.clusters.model import Dictionary, Penalties
+from pellucid.clusters.starts import first_dictionary, given_labels, kmeans_labels, random_labels, sample
+from pellucid.concepts.learning import batches
+from pellucid.solvers._threads import one_blas_thread
+
+# rows that the first dictionaries are made from, and of these the rows that the graph of neighbours is made of
+START_ROWS, GRAPH_ROWS = 200_000, 20_000
+# a sweep that moves fewer rows than this share to another cluster is the last
+SETTLED = 5e-4
+# how much of the earlier rows a mini-batch step forgets
+FORGET = 0.1
+
+
+class Encoded(NamedTuple):
+    """Rows in terms of a fitted model: clusters (n,), codes over their atoms (n, k), over the common ones (n, K₀)."""
+
+    labels: Labels
+    codes: NDArray[Any]
+    common: NDArray[Any]
+
+
+class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, SavedMixin, BaseEstimator):
+    """Clusters that are dictionaries, beside one dictionary for what all of them share (paper 3, MtCluster).
+
+    A row of cluster c is a combination of the cluster's atoms and a sparse one of the common atoms, and belongs where
+    that costs least: Σ ‖x − aD_c − a₀D₀‖² + ridge·‖a‖² + sparsity·‖a₀‖₁ over the rows, plus ``incoherence`` times the
+    squared inner products of different atoms. The penalties are meant for rows of about unit length: normalise first.
+
+    Parameters
+    ----------
+    n_clusters : int
+    n_atoms : int, atoms of each cluster
+    n_common : int, common atoms; 0 does without
+    ridge : float, weight of ‖a‖²
+    sparsity : float, weight of ‖a₀‖₁; with ``codes="lasso"`` of ‖a‖₁ too, which then has no ridge
+    incoherence : float, weight of squared inner products of atoms of clusters (the paper's λ₃)
+    common_incoherence : float or None, that of atoms of clusters with common ones (λ₄); None takes ``incoherence``
+    codes : "ridge"; "lasso" (with ``n_common=0`` a sparse dictionary per cluster, by Sprechmann and Sapiro); or "one",
+        where a cluster is one atom of any length with coefficient 1 (k-means, with ``n_common=0, incoherence=0``)
+    incoherence_between : "all" atoms of clusters, or only those of different "clusters" (as in DLSI)
+    n_init : int, starts that are tried. Of communities the partition of largest modularity is refined; from "kmeans"
+        and "random" every start is, and the lowest objective kept
+    max_iter : int, sweeps over atoms and codes
+    tol : float, stop when the objective falls by less than this share in a sweep, or fewer than one row in 2 000 goes
+        to another cluster; 0 goes on while anything changes
+    init : "auto" (communities of the graph of nearest neighbours), "kmeans", "random", or a label from 0 to
+        n_clusters − 1 for every row
+    batch_size : int or None, rows per mini-batch, reshuffled every sweep; None uses all rows at once. For millions of
+        rows, which may be in a memory map
+    warm_start : bool, begin the next fit where the last one ended
+    random_state : int, RandomState or None
+    verbose : int, show a bar while fitting if positive (on a terminal)
+
+    Attributes
+    ----------
+    labels_ : (n,) cluster of each row
+    atoms_ : (n_clusters, n_atoms, d), of unit length unless ``codes="one"``
+    common_atoms_ : (n_common, d), of unit length
+    objective_ : (sweeps + 1,) at the start and after each sweep; never rises (with mini-batches: the mean cost of the
+        rows as they were met in that sweep)
+    inertia_ : float, the objective at the end
+    n_iter_ : int, sweeps made
+    modularity_ : (runs,) of the partitions that were found to start from, if ``init="auto"``
+    counts_, products_, grams_ : what :meth:`partial_fit` remembers of the rows so far: (n_clusters,) how many; and of
+        their codes, k over the cluster's and K₀ over the common atoms, the products with the rows
+        (n_clusters, k + K₀, d) and with each other (n_clusters, k + K₀, k + K₀)
+    """
+
+    _fitted_arrays: ClassVar[dict[str, Fitted]] = {
+        "labels_": Fitted("i", ("n",)),
+        "atoms_": Fitted("f", ("C", "k", "n_features_in_")),
+        "common_atoms_": Fitted("f", ("K0", "n_features_in_")),
+        "objective_": Fitted("f", ("T",)),
+        "modularity_": Fitted("f", ("runs",), optional=True),
+        "counts_": Fitted("f", ("C",)),
+        "products_": Fitted("f", ("C", "codes", "n_features_in_")),
+        "grams_": Fitted("f", ("C", "codes", "codes")),
+        **NAMES_IN,
+    }
+    _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int, "n_iter_": int, "inertia_": float}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_atoms": [Interval(Integral, 1, None, closed="left")],
+        "n_common": [Interval(Integral, 0, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "sparsity": [Interval(Real, 0, None, closed="neither")],
+        "incoherence": [Interval(Real, 0, None, closed="left")],
+        "common_incoherence": [Interval(Real, 0, None, closed="left"), None],
+        "codes": [StrOptions({"ridge", "lasso", "one"})],
+        "incoherence_between": [StrOptions({"all", "clusters"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"auto", "kmeans", "random"}), "array-like"],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        n_atoms: int = 20,
+        n_common: int = 30,
+        *,
+        ridge: float = 0.01,
+        sparsity: float = 0.1,
+        incoherence: float = 1.0,
+        common_incoherence: float | None = None,
+        codes: str = "ridge",
+        incoherence_between: str = "all",
+        n_init: int = 4,
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        init: str | ArrayLike = "auto",
+        batch_size: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_atoms = n_atoms
+        self.n_common = n_common
+        self.ridge = ridge
+        self.sparsity = sparsity
+        self.incoherence = incoherence
+        self.common_incoherence = common_incoherence
+        self.codes = codes
+        self.incoherence_between = incoherence_between
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.batch_size = batch_size
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # learning
+
+    def fit(self, X: ArrayLike, y: object = None) -> CommonalityClustering:
+        """Learn clusters and dictionaries from rows X (n, d)."""
+        return self._fit(X, None)
+
+    def _fit(self, X: ArrayLike, graph: Any) -> CommonalityClustering:
+        """``fit``, where the graph of the rows' neighbours may be known."""
+        data = self._begin(X)
+        rng = check_random_state(self.random_state)
+        with one_blas_thread():  # sums in one order: the same bits on any number of threads
+            starts = self._starts(data, rng, graph)
+            if self.batch_size is not None:
+                return self._fit_batches(data, starts[0][0], rng)
+            best: Learned | None = None
+            for dictionary, labels in starts:
+                state, stopped = self._descend(data, dictionary, labels, rng)
+                if best is None or state.objective[-1] < best.objective[-1]:
+                    best = state
+                if stopped:
+                    break
+        assert best is not None
+        self._keep(best.dictionary, best.labels, best.objective, best.sums, data.dtype)
+        return self
+
+    def _descend(
+        self, data: NDArray[Any], dictionary: Dictionary, labels: Labels | None, rng: np.random.RandomState
+    ) -> tuple[Learned, bool]:
+        """Sweeps from one start; the second value says that the user stopped them."""
+        penalties = self._penalties()
+        state = begin(data, as_stored(dictionary, data.dtype), labels, penalties)
+        fell = moved = np.inf
+        try:
+            with progress("clustering", self.max_iter, bool(self.verbose)) as advance:
+                for _ in range(self.max_iter):
+                    before, state = state, sweep(data, state, penalties, rng)
+                    fell = (before.objective[-1] - state.objective[-1]) / max(before.objective[-1], 1e-300)
+                    moved = float(np.mean(before.labels != state.labels))
+                    advance(f"objective {state.objective[-1]:.5g}, {moved:.2%} of the rows moved")
+                    if fell <= self.tol or moved < SETTLED * (self.tol > 0):
+                        return state, False
+        except KeyboardInterrupt:
+            warnings.warn(f"Stopped after {state.n_iter} sweeps; what was learned is usable.", stacklevel=4)
+            return state, True
+        if self.tol > 0:
+            warnings.warn(
+                f"CommonalityClustering made {self.max_iter} sweeps and still moved {moved:.2%} of the rows, the "
+                f"objective falling by {fell:.1e} of itself in the last; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return state, False
+
+    def _fit_batches(
+        self, data: NDArray[Any], dictionary: Dictionary, rng: np.random.RandomState
+    ) -> CommonalityClustering:
+        """Mini-batch steps, then one pass for the labels."""
+        penalties, history = self._penalties(), [np.nan]
+        dictionary, sums = as_stored(dictionary, data.dtype), None
+        size = min(int(self.batch_size or 1), len(data))
+        try:
+            with progress("clustering", self.max_iter, bool(self.verbose)) as advance:
+                for _ in range(self.max_iter):
+                    spent = 0.0
+                    for rows in batches(len(data), size, rng):
+                        dictionary, sums, cost = batch_step(np.asarray(data[rows]), dictionary, sums, penalties, FORGET)
+                        dictionary = as_stored(dictionary, data.dtype)
+                        spent += cost * len(rows)
+                    history.append(spent / len(data))
+                    advance(f"cost of a row {history[-1]:.5g}")
+                    if abs(history[-2] - history[-1]) <= max(self.tol, 1e-3 * (self.tol > 0)) * history[-1]:
+                        break
+        except KeyboardInterrupt:
+            warnings.warn(f"Stopped after {len(history) - 1} sweeps; what was learned is usable.", stacklevel=4)
+        last = begin(data, dictionary, None, penalties)
+        self._keep(dictionary, last.labels, history[1:], last.sums if sums is None else sums, data.dtype)
+        self.n_iter_, self.inertia_ = len(self.objective_), float(last.objective[-1])
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: object = None) -> CommonalityClustering:
+        """One mini-batch step on rows X (n, d).
+
+        The first call starts from its rows as ``fit`` does, so give it a few hundred of every cluster. ``labels_`` are
+        those of the last batch, and ``objective_`` holds each batch's cost per row before the step.
+        """
+        first = not hasattr(self, "atoms_")
+        data = self._begin(X) if first else self._rows(X)
+        penalties, rng = self._penalties(), check_random_state(self.random_state)
+        with one_blas_thread():
+            if first:
+                dictionary = as_stored(self._starts(data, rng, None)[0][0], data.dtype)
+                sums, history = None, []
+            else:
+                dictionary = as_stored(Dictionary(self.atoms_, self.common_atoms_), data.dtype)
+                sums, history = Sums(self.counts_, self.products_, self.grams_, 0.0), list(self.objective_)
+            dictionary, sums, cost = batch_step(data, dictionary, sums, penalties, FORGET)
+            dictionary = as_stored(dictionary, data.dtype)
+            last = begin(data, dictionary, None, penalties)
+        self._keep(dictionary, last.labels, [*history, cost], sums, data.dtype)
+        self.n_iter_, self.inertia_ = len(self.objective_), float(last.objective[-1])
+        return self
+
+    def _begin(self, X: ArrayLike) -> NDArray[Any]:
+        self._validate_params()
+        if self.codes == "one" and self.n_atoms != 1:
+            raise ValueError(
+                f'codes="one" gives every cluster a single atom, but n_atoms is {self.n_atoms}; set it to 1.'
+            )
+        data = self._rows(X, reset=True)
+        if len(data) < self.n_clusters:
+            raise ValueError(f"n_samples={len(data)} should be >= n_clusters={self.n_clusters}.")
+        return data
+
+    def _starts(
+        self, data: NDArray[Any], rng: np.random.RandomState, graph: Any
+    ) -> list[tuple[Dictionary, Labels | None]]:
+        """Dictionaries to start from, each with the labels of all rows if they are known."""
+        if self.warm_start and hasattr(self, "atoms_"):
+            shape = (self.n_clusters, self.n_atoms, data.shape[1])
+            if self.atoms_.shape != shape or len(self.common_atoms_) != self.n_common:
+                raise ValueError("warm_start needs the n_clusters, n_atoms and n_common of the fit before.")
+            return [(Dictionary(self.atoms_, self.common_atoms_), None)]
+        self.__dict__.pop("modularity_", None)
+        if not isinstance(self.init, str):
+            partitions = [given_labels(self.init, len(data), self.n_clusters)]
+            rows = np.arange(len(data))
+        else:
+            rows = sample(len(data), GRAPH_ROWS if self.init == "auto" else START_ROWS, rng)
+            partitions = self._partitions(np.asarray(data[rows]), rng, graph)
+        some = data if len(rows) == len(data) else np.asarray(data[rows])
+        size = (self.n_clusters, self.n_atoms)
+        return [
+            (
+                first_dictionary(some, labels, size, self.n_common, self.codes, rng),
+                labels if len(rows) == len(data) else None,
+            )
+            for labels in partitions
+        ]
+
+    def _partitions(self, data: NDArray[Any], rng: np.random.RandomState, graph: Any) -> list[Labels]:
+        if self.init == "random":
+            return [random_labels(len(data), self.n_clusters, rng) for _ in range(self.n_init)]
+        if self.n_clusters == 1:
+            return [np.zeros(len(data), dtype=np.int64)]
+        if self.init == "kmeans":
+            return [kmeans_labels(data, self.n_clusters, rng) for _ in range(self.n_init)]
+        labels, self.modularity_ = partition(
+            neighbour_graph(data) if graph is None else graph, self.n_clusters, self.n_init, rng
+        )
+        return [labels]
+
+    def _keep(self, dictionary: Dictionary, labels: Labels, objective: list[float], sums: Sums, dtype: Any) -> None:
+        self.atoms_, self.common_atoms_ = dictionary.atoms.astype(dtype), dictionary.common.astype(dtype)
+        self.labels_ = labels
+        self.objective_ = np.array(objective)
+        self.n_iter_, self.inertia_ = len(objective) - 1, float(objective[-1]) if objective else 0.0
+        self.counts_, self.products_, self.grams_ = sums.counts, sums.products, sums.grams
+
+    def _penalties(self) -> Penalties:
+        across = self.incoherence if self.common_incoherence is None else self.common_incoherence
+        return Penalties(
+            float(self.ridge),
+            float(self.sparsity),
+            float(self.incoherence),
+            float(across),
+            self.codes,
+            self.incoherence_between == "all",
+        )
+
+    # using it
+
+    def predict(self, X: ArrayLike) -> Labels:
+        """The cluster (n,) of least cost for each row."""
+        return self.encode(X).labels
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """The cost (n, n_clusters) of each row in each cluster: its squared error with the penalties of its codes."""
+        data = self._fitted_rows(X)
+        costs = np.empty((len(data), len(self.atoms_)), dtype=data.dtype)
+        coder = self._coder(data.dtype)
+        for rows in row_blocks(len(data)):
+            costs[rows] = row_costs(np.asarray(data[rows]), coder)
+        return costs
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Minus the sum of the rows' costs in their clusters."""
+        data = self._fitted_rows(X)
+        coder = self._coder(data.dtype)
+        return -float(sum(code_rows(np.asarray(data[rows]), coder, None).costs.sum() for rows in row_blocks(len(data))))
+
+    def encode(self, X: ArrayLike) -> Encoded:
+        """Clusters of rows, and their codes over the cluster's atoms and over the common ones."""
+        data = self._fitted_rows(X)
+        coder = self._coder(data.dtype)
+        parts = [code_rows(np.asarray(data[rows]), coder, None) for rows in row_blocks(len(data))]
+        return Encoded(*(np.concatenate(column) for column in zip(*((p.labels, p.own, p.common) for p in parts))))
+
+    def reconstruct(self, X: ArrayLike, parts: str = "both") -> NDArray[Any]:
+        """Rows (n, d) as their codes say: by the "cluster" atoms, by the "common" ones, or by "both", their sum."""
+        if parts not in ("cluster", "common", "both"):
+            raise ValueError(f'parts must be "cluster", "common" or "both", got {parts!r}.')
+        found = self.encode(X)
+        out = np.zeros((len(found.labels), self.atoms_.shape[2]), dtype=found.codes.dtype)
+        if parts != "common":
+            for c, atoms in enumerate(self.atoms_):
+                mine = found.labels == c
+                out[mine] = found.codes[mine] @ atoms.astype(out.dtype)
+        if parts != "cluster":
+            out += found.common @ self.common_atoms_.astype(out.dtype)
+        return out
+
+    def _rows(self, X: ArrayLike, reset: bool = False) -> NDArray[Any]:
+        data: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+        return data
+
+    def _fitted_rows(self, X: ArrayLike) -> NDArray[Any]:
+        check_is_fitted(self, "atoms_")
+        return self._rows(X)
+
+    def _coder(self, dtype: Any) -> Coder:
+        return Coder(Dictionary(self.atoms_, self.common_atoms_), self._penalties(), dtype)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.atoms_)
+
+    def plot_objective(self, ax: Any = None) -> Any:
+        """The objective after each sweep; see :func:`pellucid.plots.objective`."""
+        from pellucid.plots import objective
+
+        return objective(self, ax=ax)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def as_stored(dictionary: Dictionary, dtype: Any) -> Dictionary:
+    """In the precision in which a model keeps its atoms, so that what is learned is what is kept."""
+    return Dictionary(dictionary.atoms.astype(dtype), dictionary.common.astype(dtype))

@@ -1,0 +1,98 @@
+"""Where learning starts: a partition of the rows, and the dictionaries of its clusters."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from pellucid._base import unit_rows
+from pellucid.clusters.coding import BLOCK_ROWS, Labels
+from pellucid.clusters.model import Dictionary, Floats
+
+
+def sample(n: int, size: int, rng: np.random.RandomState) -> Labels:
+    """So many row numbers in order, or all."""
+    if n <= size:
+        return np.arange(n)
+    return np.sort(rng.choice(n, size, replace=False)).astype(np.int64)
+
+
+def random_labels(n: int, n_clusters: int, rng: np.random.RandomState) -> Labels:
+    return rng.permutation(np.arange(n) % n_clusters).astype(np.int64)
+
+
+def kmeans_labels(X: NDArray[Any], n_clusters: int, rng: np.random.RandomState) -> Labels:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # about duplicate rows, which are dealt with below
+        found = KMeans(n_clusters, n_init=1, random_state=rng.randint(2**31 - 1)).fit(X).labels_
+    return _without_gaps(found.astype(np.int64), n_clusters)
+
+
+def _without_gaps(labels: Labels, n_clusters: int) -> Labels:
+    """Every cluster has a row: clusters without one take rows of the largest."""
+    for c in range(n_clusters):
+        if not (labels == c).any():
+            labels[np.flatnonzero(labels == np.bincount(labels).argmax())[0]] = c
+    return labels
+
+
+def first_dictionary(
+    X: NDArray[Any], labels: Labels, shape: tuple[int, int], n_common: int, codes: str, rng: np.random.RandomState
+) -> Dictionary:
+    """D_c from its cluster's rows, D₀ from the singular vectors of what all of them leave; ``shape`` is (C, k)."""
+    d = X.shape[1]
+    atoms, left = np.empty((*shape, d)), np.zeros((d, d))
+    for c in range(shape[0]):
+        atoms[c], rest = first_atoms(X, np.flatnonzero(labels == c), shape[1], codes, rng)
+        left += rest
+    return Dictionary(atoms, leading_directions(left, n_common, rng))
+
+
+def first_atoms(
+    X: NDArray[Any], members: Labels, n_atoms: int, codes: str, rng: np.random.RandomState
+) -> tuple[Floats, Floats]:
+    """Leading singular vectors of rows (not centred) or with ``codes="one"`` their mean, and the second moments of what
+    is left of the rows."""
+    moments = second_moments(X, members)
+    if codes == "one":
+        mean = X[members].mean(axis=0, dtype=np.float64)
+        return mean[None], moments - len(members) * np.outer(mean, mean)
+    atoms = leading_directions(moments, n_atoms, rng)
+    outside = np.eye(len(moments)) - np.linalg.pinv(atoms) @ atoms
+    return atoms, outside @ moments @ outside
+
+
+def second_moments(X: NDArray[Any], members: Labels) -> Floats:
+    """Σ xxᵀ over the rows, block by block."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(members), BLOCK_ROWS):
+        rows = np.asarray(X[members[start : start + BLOCK_ROWS]])
+        total += rows.T @ rows
+    return total
+
+
+def leading_directions(moments: Floats, count: int, rng: np.random.RandomState) -> Floats:
+    """Leading eigenvectors; where there are too few, random unit vectors take their place."""
+    values, vectors = np.linalg.eigh(moments)
+    found = vectors[:, ::-1].T[: int(np.count_nonzero(values > 1e-10 * max(values[-1], 1e-300)))][:count]
+    # a sign convention makes the atoms the same on every machine
+    sign = np.sign(found[np.arange(len(found)), np.abs(found).argmax(axis=1)])
+    missing = unit_rows(rng.standard_normal((count - len(found), len(moments))))
+    return np.concatenate([found * sign[:, None], missing])
+
+
+def given_labels(labels: Any, n: int, n_clusters: int) -> Labels:
+    """Labels that the user starts from."""
+    array = np.asarray(labels)
+    if array.shape != (n,) or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"init must hold a whole number for each of {n} rows, but is {array.dtype} of shape {array.shape}."
+        )
+    if set(np.unique(array)) != set(range(n_clusters)):
+        raise ValueError(f"init must use every label from 0 to {n_clusters - 1}, and no other.")
+    return array.astype(np.int64)

@@ -1,0 +1,525 @@
+"""Clusters with a commonality: exact steps, an objective that never rises, the special cases, and odd data."""
+
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Lasso
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import pellucid
+from pellucid import CommonalityClustering
+from pellucid._base import unit_rows
+from pellucid.clusters.atoms import free_atom, krylov_atom, sphere_atom, update_atoms
+from pellucid.clusters.coding import Coder, code_pass, code_rows, sums_of
+from pellucid.clusters.model import Dictionary, Penalties, incoherence, pair_weights
+
+GOLDEN = Path(__file__).parent / "golden" / "commonality_clustering.safetensors"
+PAPER = Penalties(0.01, 0.1, 1.0, 1.0, "ridge", True)
+KINDS = ("ridge", "lasso", "one")
+
+
+@parametrize_with_checks([CommonalityClustering(3, 3, 2, random_state=0)])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def planted(n=300, d=30, n_clusters=3, k=2, n_common=4, strength=3.0, noise=0.02, seed=0):
+    """Rows of one subspace each, and on top of it a few of the shared atoms, which are what is seen first."""
+    rng = np.random.default_rng(seed)
+    basis = np.linalg.qr(rng.standard_normal((d, d)))[0].T
+    labels = np.arange(n) % n_clusters
+    own = basis[: n_clusters * k].reshape(n_clusters, k, d)
+    codes = rng.standard_normal((n, k)) + 1.5
+    shared = strength * rng.standard_normal((n, n_common)) * (rng.random((n, n_common)) < 0.5)
+    X = np.einsum("nk,nkd->nd", codes, own[labels]) + shared @ basis[-n_common:]
+    return X + noise * rng.standard_normal(X.shape), labels
+
+
+def random_dictionary(C, k, K0, d, seed=0, codes="ridge"):
+    rng = np.random.default_rng(seed)
+    atoms = unit_rows(rng.standard_normal((C, k, d)))
+    if codes == "one":
+        atoms *= rng.uniform(0.5, 2, (C, 1, 1))
+    return Dictionary(atoms, unit_rows(rng.standard_normal((K0, d))))
+
+
+def full_cost(x, a, a0, D, D0, p):
+    penalty = {"ridge": p.ridge * a @ a, "lasso": p.sparsity * np.abs(a).sum(), "one": 0.0}[p.codes]
+    return ((x - a @ D - a0 @ D0) ** 2).sum() + penalty + p.sparsity * np.abs(a0).sum()
+
+
+def oracle_cost(x, D, D0, p):
+    """One row in one cluster by scikit-learn's lasso: the ridge is a row of data of its own."""
+    k, K0 = len(D), len(D0)
+    if p.codes == "one":
+        x, stacked = x - D[0], D0.T
+        fixed = np.zeros(0)
+    elif p.codes == "lasso":
+        stacked, fixed = np.vstack([D, D0]).T, np.zeros(0)
+    else:  # eliminate a: the least squares distance to the row space, with its ridge
+        P = np.eye(len(x)) - D.T @ np.linalg.inv(D @ D.T + p.ridge * np.eye(k)) @ D
+        values, vectors = np.linalg.eigh(P)
+        half = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+        x, stacked, fixed = half @ x, half @ D0.T, np.zeros(0)
+    if stacked.shape[1] == 0:
+        return x @ x
+    n = len(x)
+    model = Lasso(p.sparsity / 2 / n, fit_intercept=False, tol=1e-14, max_iter=100_000).fit(stacked, x)
+    z = np.concatenate([fixed, model.coef_])
+    return ((x - stacked @ z) ** 2).sum() + p.sparsity * np.abs(z).sum()
+
+
+# exact steps
+
+
+@pytest.mark.parametrize("codes", KINDS)
+@pytest.mark.parametrize("n_common", [0, 4])
+def test_costs_and_assignment_equal_brute_force(codes, n_common):
+    X = np.random.default_rng(1).standard_normal((25, 8))
+    k = 1 if codes == "one" else 3
+    D = random_dictionary(4, k, n_common, 8, codes=codes)
+    p = Penalties(0.05, 0.4, 1.0, 1.0, codes, True)
+    slow = np.array([[oracle_cost(x, D.atoms[c], D.common, p) for c in range(4)] for x in X])
+    coder = Coder(D, p, X.dtype)
+    np.testing.assert_allclose(coder.costs(X), slow, rtol=1e-6, atol=1e-9)
+    for guess in (None, np.arange(25) % 4):
+        coded = code_rows(X, coder, guess)
+        assert np.array_equal(coded.labels, slow.argmin(axis=1))
+        np.testing.assert_allclose(coded.costs, slow.min(axis=1), rtol=1e-6, atol=1e-9)
+        by_hand = [
+            full_cost(x, a, a0, D.atoms[c], D.common, p)
+            for x, a, a0, c in zip(X, coded.own, coded.common, coded.labels)
+        ]
+        np.testing.assert_allclose(coded.costs, by_hand, rtol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 25), st.integers(1, 25), st.integers(0, 2**32 - 1), st.integers(-8, 4))
+def test_the_atom_step_is_the_best_on_the_sphere(r, d, seed, size):
+    rng = np.random.default_rng(seed)
+    B = unit_rows(rng.standard_normal((r, d)))
+    weights = rng.exponential(size=r) * (rng.random(r) < 0.8)
+    b = 10.0**size * rng.standard_normal(d) * (rng.random() < 0.95)
+    old = unit_rows(rng.standard_normal((1, d)))[0]
+    H = (B.T * weights) @ B
+
+    def value(u):
+        return np.einsum("...i,ij,...j->...", u, H, u) - 2 * u @ b
+
+    found = sphere_atom(B, B @ B.T, weights, b, old)
+    found = old if found is None else found
+    scale = np.linalg.norm(H) + np.linalg.norm(b)
+    assert np.linalg.norm(found) == pytest.approx(1)
+    assert value(found) <= value(old)
+    others = unit_rows(rng.standard_normal((1000, d)))
+    assert value(found) <= value(others).min() + 1e-9 * scale
+
+
+def test_the_atom_step_matches_a_trusted_optimiser():
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        B, weights, b = unit_rows(rng.standard_normal((9, 6))), rng.exponential(size=9), 3 * rng.standard_normal(6)
+        H = (B.T * weights) @ B
+
+        def on_sphere(u, H=H, b=b):
+            u = u / np.linalg.norm(u)
+            return u @ H @ u - 2 * b @ u
+
+        best = min(scipy.optimize.minimize(on_sphere, start).fun for start in rng.standard_normal((10, 6)))
+        atom = krylov_atom(B, B @ B.T, weights, b)
+        assert atom is not None
+        assert on_sphere(atom) == pytest.approx(best, abs=1e-7)
+        count = 2.5
+        free = free_atom(B, B @ B.T, weights, b, count)
+        np.testing.assert_allclose(free, np.linalg.solve(H + count * np.eye(6), b), atol=1e-10)
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_pair_weights_are_those_of_the_penalty(within):
+    """What the penalty says an atom's pairs cost is what the atom step takes them to cost."""
+    p = Penalties(0.01, 0.1, 0.7, 0.3, "ridge", within)
+    D = random_dictionary(3, 2, 2, 7)
+    B = D.stacked
+    rng = np.random.default_rng(0)
+    for j in range(len(B)):
+        weights = pair_weights(D.atoms.shape, 2, p, j)
+        new = B.copy()
+        new[j] = unit_rows(rng.standard_normal((1, 7)))[0]
+        change = incoherence(Dictionary.unstacked(new, D.atoms.shape), p) - incoherence(D, p)
+        assert change == pytest.approx(weights @ (B @ new[j]) ** 2 - weights @ (B @ B[j]) ** 2)
+
+
+@pytest.mark.parametrize("codes", KINDS)
+@pytest.mark.parametrize("within", [True, False])
+def test_atoms_never_raise_the_objective_for_fixed_codes(codes, within):
+    X = np.random.default_rng(2).standard_normal((60, 9))
+    p = Penalties(0.05, 0.2, 2.0, 3.0, codes, within)
+    D = random_dictionary(3, 1 if codes == "one" else 4, 3, 9, codes=codes)
+    coded = code_rows(X, Coder(D, p, X.dtype), None)
+
+    def objective(D):
+        rows = zip(X, coded.own, coded.common, coded.labels)
+        return sum(full_cost(x, a, a0, D.atoms[c], D.common, p) for x, a, a0, c in rows) + incoherence(D, p)
+
+    sums = sums_of(X, coded, 3)
+    values = [objective(D)]
+    for _ in range(4):
+        D = update_atoms(sums, D, p)
+        values.append(objective(D))
+    assert (np.diff(values) <= 1e-10 * values[0]).all()
+    assert values[-1] < 0.999 * values[0]
+    lengths = np.linalg.norm(D.stacked, axis=1)[(3 if codes == "one" else 0) :]
+    np.testing.assert_allclose(lengths, 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(4, 40),
+    d=st.integers(1, 12),
+    C=st.integers(1, 4),
+    k=st.integers(1, 6),
+    K0=st.integers(0, 5),
+    codes=st.sampled_from(KINDS),
+    between=st.sampled_from(["all", "clusters"]),
+    weights=st.tuples(*[st.sampled_from([0.0, 0.01, 1.0, 30.0])] * 3),
+    sparsity=st.sampled_from([1e-3, 0.1, 2.0]),
+    init=st.sampled_from(["auto", "kmeans", "random"]),
+    seed=st.integers(0, 2**31 - 1),
+)
+def test_the_objective_never_rises(n, d, C, k, K0, codes, between, weights, sparsity, init, seed):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    ridge, incoherent, common = weights
+    model = CommonalityClustering(
+        C, 1 if codes == "one" else k, K0, ridge=ridge, sparsity=sparsity, incoherence=incoherent,
+        common_incoherence=common, codes=codes, incoherence_between=between, init=init, n_init=1, max_iter=6, tol=0,
+        random_state=seed,
+    ).fit(X)  # fmt: skip
+    assert 2 <= len(model.objective_) <= 7
+    assert (np.diff(model.objective_) <= 1e-9 * model.objective_[0] + 1e-12).all()
+    final = -model.score(X) + incoherence(Dictionary(model.atoms_, model.common_atoms_), model._penalties())
+    assert model.inertia_ == pytest.approx(final, rel=1e-7, abs=1e-10)
+    assert set(model.labels_) <= set(range(C))
+
+
+def test_float32_stays_float32_and_close():
+    X = planted()[0].astype(np.float32)
+    narrow = CommonalityClustering(3, 2, 4, random_state=0).fit(X)
+    wide = CommonalityClustering(3, 2, 4, random_state=0).fit(X.astype(np.float64))
+    assert narrow.atoms_.dtype == narrow.transform(X).dtype == narrow.reconstruct(X).dtype == np.float32
+    assert narrow.inertia_ == pytest.approx(wide.inertia_, rel=1e-3)
+    assert adjusted_rand_score(narrow.labels_, wide.labels_) > 0.99
+
+
+# what it is for
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_clusters_are_recovered_where_k_means_fails(seed):
+    """Circles in planes of their own around one point, with a shared part that is as large as the circles."""
+    rng = np.random.default_rng(seed)
+    basis = np.linalg.qr(rng.standard_normal((30, 30)))[0].T
+    labels = np.arange(600) % 3
+    own = np.einsum("nk,nkd->nd", unit_rows(rng.standard_normal((600, 2))), basis[:6].reshape(3, 2, 30)[labels])
+    X = own + 0.5 * rng.standard_normal((600, 3)) @ basis[-3:] + 0.02 * rng.standard_normal((600, 30))
+    by_k_means = adjusted_rand_score(KMeans(3, n_init=10, random_state=0).fit(X).labels_, labels)
+    model = CommonalityClustering(3, 2, 3, random_state=0).fit(X)
+    assert by_k_means < 0.1
+    assert adjusted_rand_score(model.labels_, labels) > 0.98
+    # and the parts are the planted ones: what is common to all is not what the clusters are made of
+    assert np.abs(model.reconstruct(X, "common") @ basis[:6].T).max() < 0.1 * np.abs(own).max()
+
+
+def test_the_order_of_rows_and_of_labels_does_not_matter():
+    X, labels = planted(n=90)
+    options = dict(n_init=1, max_iter=5, tol=0)
+    first = CommonalityClustering(3, 2, 3, init=labels, **options).fit(X)
+    order = np.random.default_rng(0).permutation(90)
+    shuffled = CommonalityClustering(3, 2, 3, init=labels[order], **options).fit(X[order])
+    assert np.array_equal(shuffled.labels_, first.labels_[order])
+    np.testing.assert_allclose(shuffled.objective_, first.objective_, rtol=1e-6)
+    # every atom meets the others in another order then, so only the first value is the same to round-off
+    for renaming in permutations(range(3)):
+        renamed = CommonalityClustering(3, 2, 3, init=np.array(renaming)[labels], **options).fit(X)
+        assert renamed.objective_[0] == pytest.approx(first.objective_[0])
+        assert adjusted_rand_score(renamed.labels_, first.labels_) > 0.99
+
+
+def test_rotated_and_rescaled_rows_give_the_same_clusters():
+    X, labels = planted(n=120)
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((30, 30)))[0]
+    options = dict(init=labels, n_init=1, max_iter=4, tol=0)
+    first = CommonalityClustering(3, 2, 3, **options).fit(X)
+    other = CommonalityClustering(3, 2, 3, sparsity=0.1 * 7, incoherence=49.0, **options).fit(7 * X @ Q)
+    assert np.array_equal(first.labels_, other.labels_)
+    np.testing.assert_allclose(other.objective_, 49 * first.objective_, rtol=1e-6)
+
+
+def test_the_parts_add_up():
+    X, _ = planted()
+    model = CommonalityClustering(3, 2, 4, random_state=0).fit(X)
+    cluster, common, both = (model.reconstruct(X, parts) for parts in ("cluster", "common", "both"))
+    np.testing.assert_allclose(cluster + common, both, atol=1e-12)
+    found = model.encode(X)
+    error = ((X - both) ** 2).sum(axis=1) + 0.01 * (found.codes**2).sum(axis=1) + 0.1 * np.abs(found.common).sum(axis=1)
+    np.testing.assert_allclose(model.transform(X).min(axis=1), error, rtol=1e-8)
+    assert np.array_equal(model.transform(X).argmin(axis=1), model.predict(X))
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert model.score(X) == pytest.approx(-error.sum())
+    with pytest.raises(ValueError, match="parts must be"):
+        model.reconstruct(X, "all")
+
+
+# special cases
+
+
+def test_one_atom_of_free_length_is_k_means():
+    X = np.random.default_rng(0).standard_normal((200, 5)) + np.repeat(3 * np.eye(4, 5), 50, axis=0)
+    start = np.arange(200) % 4
+    centres = np.array([X[start == c].mean(axis=0) for c in range(4)])
+    theirs = KMeans(4, init=centres, n_init=1, tol=0, max_iter=300).fit(X)
+    ours = CommonalityClustering(4, 1, 0, codes="one", incoherence=0, init=start, max_iter=300, tol=1e-14).fit(X)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_)
+    assert np.array_equal(ours.labels_, theirs.labels_)
+    np.testing.assert_allclose(ours.atoms_[:, 0], theirs.cluster_centers_, atol=1e-9)
+    np.testing.assert_allclose(ours.transform(X), theirs.transform(X) ** 2, atol=1e-9)
+    assert ours.score(X) == pytest.approx(theirs.score(X))
+
+
+def test_sprechmann_and_sapiro_code_like_a_lasso():
+    X = unit_rows(np.random.default_rng(0).standard_normal((80, 10)))
+    model = CommonalityClustering(2, 6, 0, codes="lasso", incoherence=0, sparsity=0.2, random_state=0).fit(X)
+    found = model.encode(X)
+    for x, c, code in zip(X[:10], found.labels, found.codes):
+        theirs = Lasso(0.2 / 2 / 10, fit_intercept=False, tol=1e-14, max_iter=100_000).fit(model.atoms_[c].T, x)
+        np.testing.assert_allclose(code, theirs.coef_, atol=1e-7)
+    assert found.common.shape == (80, 0)
+
+
+def test_dlsi_pushes_clusters_apart_and_leaves_atoms_of_one_cluster_alone():
+    X, labels = planted(n=150, strength=0.5)
+    options = dict(codes="lasso", init=labels, max_iter=8, tol=0)
+
+    def coherences(model):
+        flat = model.atoms_.reshape(-1, X.shape[1])
+        squares = (flat @ flat.T) ** 2
+        same = np.kron(np.eye(3), np.ones((5, 5))) == 1
+        return squares[~same].sum(), squares[same].sum()
+
+    free = CommonalityClustering(3, 5, 0, incoherence=0, **options).fit(X)
+    dlsi = CommonalityClustering(3, 5, 0, incoherence=5.0, incoherence_between="clusters", **options).fit(X)
+    everywhere = CommonalityClustering(3, 5, 0, incoherence=5.0, **options).fit(X)
+    assert coherences(dlsi)[0] < 0.5 * coherences(free)[0]
+    assert coherences(everywhere)[1] < coherences(dlsi)[1]
+
+
+def test_the_separate_weight_of_the_commonality():
+    X, labels = planted(n=150)
+    options = dict(init=labels, max_iter=5, tol=0)
+
+    def across(model):
+        return ((model.atoms_.reshape(-1, X.shape[1]) @ model.common_atoms_.T) ** 2).sum()
+
+    same = CommonalityClustering(3, 3, 4, incoherence=2.0, **options).fit(X)
+    named = CommonalityClustering(3, 3, 4, incoherence=2.0, common_incoherence=2.0, **options).fit(X)
+    assert np.array_equal(same.atoms_, named.atoms_)
+    strict = CommonalityClustering(3, 3, 4, incoherence=2.0, common_incoherence=200.0, **options).fit(X)
+    assert across(strict) < across(same)
+
+
+# many rows
+
+
+def test_mini_batches_come_close_to_the_whole():
+    X, labels = planted(n=2000, strength=0.5)
+    whole = CommonalityClustering(3, 2, 4, random_state=0).fit(X)
+    parts = CommonalityClustering(3, 2, 4, batch_size=200, max_iter=10, random_state=0).fit(X)
+    assert adjusted_rand_score(parts.labels_, labels) > 0.95
+    assert parts.inertia_ < 1.1 * whole.inertia_
+    assert len(parts.objective_) == parts.n_iter_ <= 10
+
+
+def test_partial_fit_learns_and_survives_a_file(tmp_path):
+    X, labels = planted(n=1200, strength=0.5)
+    model = CommonalityClustering(3, 2, 4, random_state=0)
+    for start in range(0, 1200, 200):
+        model.partial_fit(X[start : start + 200])
+    assert model.n_iter_ == 6
+    assert adjusted_rand_score(model.predict(X), labels) > 0.9
+    pellucid.save(model, tmp_path / "m.safetensors")
+    loaded = pellucid.load(tmp_path / "m.safetensors")
+    for one in (model, loaded):
+        one.partial_fit(X[:100])
+    assert np.array_equal(model.atoms_, loaded.atoms_)
+
+
+def test_blocks_of_rows_add_up(monkeypatch):
+    X, _ = planted(n=500)
+    D = random_dictionary(3, 2, 4, 30)
+    coder = Coder(D, PAPER, X.dtype)
+    once = code_pass(X, coder, None)
+    monkeypatch.setattr("pellucid.clusters.coding.BLOCK_ROWS", 96)
+    again = code_pass(X, coder, None)
+    assert np.array_equal(once[1], again[1])
+    np.testing.assert_allclose(again[0].products, once[0].products, atol=1e-10)
+    np.testing.assert_allclose(again[0].grams, once[0].grams, atol=1e-10)
+    assert again[0].cost == pytest.approx(once[0].cost)
+
+
+def test_a_memory_map_and_rows_in_any_layout_give_the_same(tmp_path):
+    X, _ = planted(n=150)
+    np.save(tmp_path / "X.npy", X)
+    plain = CommonalityClustering(3, 2, 2, random_state=0).fit(X)
+    for other in (np.load(tmp_path / "X.npy", mmap_mode="r"), np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
+        assert np.array_equal(CommonalityClustering(3, 2, 2, random_state=0).fit(other).labels_, plain.labels_)
+
+
+def test_warm_start_goes_on(recwarn):
+    X, labels = planted(n=150)
+    whole = CommonalityClustering(3, 2, 3, init=labels, max_iter=6, tol=0).fit(X)
+    model = CommonalityClustering(3, 2, 3, init=labels, max_iter=3, tol=0, warm_start=True).fit(X)
+    model.fit(X)
+    np.testing.assert_allclose(model.objective_[-1], whole.objective_[-1], rtol=1e-9)
+    with pytest.raises(ValueError, match="warm_start needs"):
+        model.set_params(n_atoms=5).fit(X)
+
+
+def test_the_same_seed_gives_the_same_bits_on_any_number_of_threads():
+    X, _ = planted(n=400)
+    found = []
+    try:
+        for threads in (1, 2):
+            pellucid.set_threads(threads)
+            found.append(CommonalityClustering(3, 2, 4, random_state=1, max_iter=3, tol=0).fit(X))
+    finally:
+        pellucid.set_threads(None)
+    assert np.array_equal(found[0].atoms_, found[1].atoms_)
+    assert np.array_equal(found[0].objective_, found[1].objective_)
+
+
+# odd data
+
+
+@pytest.mark.parametrize("init", ["auto", "kmeans", "random"])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((6, 4)),
+        np.ones((7, 3)),
+        np.repeat(np.eye(2), 5, axis=0),
+        np.c_[np.arange(9.0), np.ones(9)],
+        np.arange(12.0).reshape(12, 1),
+        np.outer(np.arange(8.0), np.arange(5.0)),
+        np.random.default_rng(0).standard_normal((5, 40)).astype(np.float16),
+        1e-6 * np.random.default_rng(0).standard_normal((20, 3)),
+        1e6 * np.random.default_rng(0).standard_normal((20, 3)),
+    ],
+    ids=["zeros", "constant", "duplicates", "constant column", "one column", "collinear", "wide", "small", "large"],
+)
+def test_degenerate_rows(X, init):
+    model = CommonalityClustering(3, 4, 3, init=init, max_iter=4, tol=0, random_state=0).fit(X)
+    assert model.labels_.shape == (len(X),)
+    assert np.isfinite(model.atoms_).all()
+    assert (np.diff(model.objective_) <= 1e-9 * model.objective_[0] + 1e-12).all()
+    np.testing.assert_allclose(np.linalg.norm(model.atoms_, axis=2), 1, rtol=1e-5)
+    assert np.isfinite(model.transform(X)).all()
+
+
+def test_one_cluster_and_as_many_clusters_as_rows():
+    X = np.random.default_rng(0).standard_normal((6, 5))
+    assert not CommonalityClustering(1, 2, 2, random_state=0).fit(X).labels_.any()
+    alone = CommonalityClustering(6, 1, 0, incoherence=0, random_state=0).fit(X)
+    assert sorted(alone.labels_) == list(range(6))
+    with pytest.raises(ValueError, match="n_samples=6 should be >= n_clusters=7"):
+        CommonalityClustering(7).fit(X)
+
+
+def test_an_empty_cluster_gets_new_atoms():
+    X, labels = planted(n=200, n_clusters=4, strength=0.0)
+    D = random_dictionary(4, 2, 0, 30)
+    # nobody goes to a cluster whose atoms lie outside of all rows
+    outside = np.linalg.svd(X)[2][-2:]
+    model = CommonalityClustering(4, 2, 0, max_iter=20, random_state=0, warm_start=True).fit(X[:40])
+    model.atoms_ = np.concatenate([D.atoms[:3], outside[None]])
+    assert (model.predict(X) != 3).all()
+    model.fit(X)
+    assert set(model.labels_) == {0, 1, 2, 3}
+    assert (np.diff(model.objective_) <= 1e-9 * model.objective_[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "X", "sentence"),
+    [
+        (dict(codes="one", n_atoms=2), np.eye(9), "n_atoms is 2; set it to 1"),
+        (dict(init=[0, 1, 2]), np.eye(9), "init must hold a whole number for each of 9 rows"),
+        (dict(init=[0, 1, 1] * 3), np.eye(9), "init must use every label from 0 to 2"),
+        (dict(sparsity=0), np.eye(9), "'sparsity' parameter"),
+        (dict(init="modularity"), np.eye(9), "'init' parameter"),
+        ({}, np.full((9, 2), np.nan), "NaN"),
+    ],
+)
+def test_bad_input_gets_a_sentence(options, X, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        CommonalityClustering(3, **options).fit(X)
+
+
+def test_too_few_sweeps_are_said_so():
+    X, _ = planted(n=300)
+    with pytest.warns(ConvergenceWarning, match="made 1 sweeps and still moved"):
+        CommonalityClustering(3, 2, 3, init="random", n_init=1, max_iter=1, random_state=0).fit(X)
+
+
+def test_stopping_by_hand_keeps_what_was_learned(monkeypatch):
+    from pellucid.clusters import estimator
+
+    calls = []
+
+    def interrupted(*args):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return sweep(*args)
+
+    sweep = estimator.sweep
+    monkeypatch.setattr(estimator, "sweep", interrupted)
+    X, labels = planted(n=120)
+    with pytest.warns(UserWarning, match="Stopped after 2 sweeps"):
+        model = CommonalityClustering(3, 2, 2, init=labels, tol=0).fit(X)
+    assert model.n_iter_ == 2
+    assert model.predict(X).shape == (120,)
+
+
+def test_saved_models_come_back(tmp_path):
+    X, _ = planted(n=120)
+    for n_common in (0, 3):
+        model = CommonalityClustering(3, 2, n_common, random_state=0).fit(X)
+        pellucid.save(model, tmp_path / "m.safetensors")
+        loaded = pellucid.load(tmp_path / "m.safetensors")
+        assert np.array_equal(loaded.predict(X), model.predict(X))
+        assert np.array_equal(loaded.transform(X), model.transform(X))
+        assert loaded.inertia_ == model.inertia_
+
+
+def test_the_golden_file_still_loads():
+    model = pellucid.load(GOLDEN)
+    rng = np.random.RandomState(0)
+    X = np.kron(np.eye(3), np.ones((4, 2))) + np.kron(np.ones((3, 1)), rng.uniform(0, 0.2, (4, 6)))
+    assert np.array_equal(model.predict(X), np.repeat([0, 1, 2], 4))
+    assert np.array_equal(model.labels_, model.predict(X))
+
+
+def test_digits_are_clustered_better_than_by_k_means():
+    digits = load_digits(n_class=6)
+    X = unit_rows(digits.data)
+    model = CommonalityClustering(6, 8, 8, random_state=0).fit(X)
+    by_k_means = KMeans(6, n_init=10, random_state=0).fit(X).labels_
+    ours, theirs = (adjusted_rand_score(found, digits.target) for found in (model.labels_, by_k_means))
+    assert ours > 0.97 > theirs
