@@ -58,23 +58,19 @@ def full_cost(x, a, a0, D, D0, p):
 
 
 def oracle_cost(x, D, D0, p):
-    """One row in one cluster by scikit-learn's lasso: the ridge is a row of data of its own."""
-    k, K0 = len(D), len(D0)
+    """One row in one cluster by scikit-learn's lasso, the ridge code eliminated by P = I − Dᵀ(DDᵀ + λ₁I)⁻¹D."""
     if p.codes == "one":
         x, stacked = x - D[0], D0.T
-        fixed = np.zeros(0)
     elif p.codes == "lasso":
-        stacked, fixed = np.vstack([D, D0]).T, np.zeros(0)
-    else:  # eliminate a: the least squares distance to the row space, with its ridge
-        P = np.eye(len(x)) - D.T @ np.linalg.inv(D @ D.T + p.ridge * np.eye(k)) @ D
+        stacked = np.vstack([D, D0]).T
+    else:
+        P = np.eye(len(x)) - D.T @ np.linalg.inv(D @ D.T + p.ridge * np.eye(len(D))) @ D
         values, vectors = np.linalg.eigh(P)
         half = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-        x, stacked, fixed = half @ x, half @ D0.T, np.zeros(0)
+        x, stacked = half @ x, half @ D0.T
     if stacked.shape[1] == 0:
         return x @ x
-    n = len(x)
-    model = Lasso(p.sparsity / 2 / n, fit_intercept=False, tol=1e-14, max_iter=100_000).fit(stacked, x)
-    z = np.concatenate([fixed, model.coef_])
+    z = Lasso(p.sparsity / 2 / len(x), fit_intercept=False, tol=1e-14, max_iter=100_000).fit(stacked, x).coef_
     return ((x - stacked @ z) ** 2).sum() + p.sparsity * np.abs(z).sum()
 
 
@@ -443,7 +439,7 @@ def test_one_cluster_and_as_many_clusters_as_rows():
 
 
 def test_an_empty_cluster_gets_new_atoms():
-    X, labels = planted(n=200, n_clusters=4, strength=0.0)
+    X, _ = planted(n=200, n_clusters=4, strength=0.0)
     D = random_dictionary(4, 2, 0, 30)
     # nobody goes to a cluster whose atoms lie outside of all rows
     outside = np.linalg.svd(X)[2][-2:]
