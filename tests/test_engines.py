@@ -243,7 +243,7 @@ def test_few_rows_get_fewer_lists_or_none(rng, capfd):
     ("name", "options", "sentence"),
     [
         ("fais", {}, "There is no engine 'fais': did you mean 'faiss'?"),
-        ("zzz", {}, "There is no engine 'zzz': there are 'exact', 'faiss'."),
+        ("zzz", {}, "There is no engine 'zzz': there are 'exact', 'faiss', 'lance', 'postgres', 'milvus', 'qdrant'."),
         ("exact", {"kind": "flat"}, "The engine 'exact' has no option 'kind': there are none."),
         ("faiss", {"knd": "flat"}, "The engine 'faiss' has no option 'knd': did you mean 'kind'?"),
         ("faiss", {"name": "flat"}, "The engine 'faiss' has no option 'name'"),

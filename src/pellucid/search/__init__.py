@@ -3,7 +3,7 @@
 from pellucid.search._folder import CollectionError
 from pellucid.search.collection import Collection
 from pellucid.search.concept_search import ConceptSearch, Hit
-from pellucid.search.engines import ENGINES, Engine, make_engine
+from pellucid.search.engines import ENGINES, Engine, EngineError, make_engine
 from pellucid.search.explanation import Explanation, explain
 from pellucid.search.quantised import PoolReport, TokenPool, TokenQueries, pool_report, unit_tokens
 
@@ -13,6 +13,7 @@ __all__ = [
     "CollectionError",
     "ConceptSearch",
     "Engine",
+    "EngineError",
     "Explanation",
     "Hit",
     "PoolReport",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from pellucid.search._folder import (
     write_manifest,
     write_segment,
 )
+from pellucid.search._lock import LOCK, Locked, locked
 from pellucid.search.engines import Engine, make_engine
 
 
@@ -65,15 +67,19 @@ class Collection:
         per item.
         """
         target = Path(folder)
-        if target.exists() and any(target.iterdir()):
+        if target.exists() and any(path.name != LOCK for path in target.iterdir()):
             raise CollectionError(f"{target} is not empty; open the collection in it, or name another folder.")
         options = _as_plain(engine_options or {})
-        make_engine(engine, **options)
+        made = make_engine(engine, **options)
+        made.ready()
         rows = _as_rows(vectors, None)
-        target.mkdir(parents=True, exist_ok=True)
-        start = {"engine": engine, "engine_options": options, "generation": 0, "segments": [], "deleted": None}
-        write_manifest(target, {"format": FORMAT, "dimension": rows.shape[1], **start})
-        collection = cls(target)
+        with _changing(target, create=True):
+            if any(path.name != LOCK for path in target.iterdir()):
+                raise CollectionError(f"{target} is not empty; open the collection in it, or name another folder.")
+            start = {"engine": engine, "engine_options": made.kept(options), "generation": 0, "segments": [],
+                     "deleted": None}  # fmt: skip
+            write_manifest(target, {"format": FORMAT, "dimension": rows.shape[1], **start})
+        collection = cls(target, engine, options)
         collection.add(rows, ids, **columns)
         return collection
 
@@ -98,16 +104,18 @@ class Collection:
         if known or len(set(names)) < len(names):
             twice = min(known) if known else next(n for n in names if names.count(n) > 1)
             raise CollectionError(f"The id {twice!r} occurs twice; ids must differ.")
-        manifest, name = self._next_manifest()
-        manifest["segments"].append(write_segment(self.folder, name, rows, names, columns))
-        self._commit(manifest)
+        with _changing(self.folder):
+            manifest, name = self._next_manifest()
+            manifest["segments"].append(write_segment(self.folder, name, rows, names, columns))
+            self._commit(manifest)
 
     def delete(self, ids: Sequence[str]) -> None:
         """Take items out; their positions stay taken."""
         gone = np.array([self.position(i) for i in ids], dtype=np.int64)
-        manifest, name = self._next_manifest()
-        manifest["deleted"] = write_deleted(self.folder, name, np.union1d(np.flatnonzero(~self._now.alive), gone))
-        self._commit(manifest)
+        with _changing(self.folder):
+            manifest, name = self._next_manifest()
+            manifest["deleted"] = write_deleted(self.folder, name, np.union1d(np.flatnonzero(~self._now.alive), gone))
+            self._commit(manifest)
 
     def __len__(self) -> int:
         return len(self._now.positions)
@@ -146,11 +154,14 @@ class Collection:
         row: dict[str, Any] = now.segments[s].items.slice(int(position - now.rows.starts[s]), 1).to_pylist()[0]
         return row
 
-    def search(self, queries: ArrayLike, k: int = 20) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Positions and cosines (q, k) of the items nearest to each query (q, d)."""
+    def search(
+        self, queries: ArrayLike, k: int = 20, *, where: Any = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Positions and cosines (q, k) of the items nearest to each query (q, d), among those that pass ``where``: a
+        filter on the columns in the engine's own language, such as SQL."""
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}.")
-        return self.engine.search(_as_matrix(queries, self.dimension), k)
+        return self.engine.search(_as_matrix(queries, self.dimension), k, where)
 
     @property
     def engine(self) -> Engine:
@@ -159,7 +170,7 @@ class Collection:
             now = self._now
             if self._loaded is not now:
                 segments, keys = [s.rows for s in now.segments], [s.key for s in now.segments]
-                self._engine.load(segments, now.alive, keys, self.folder / INDEX)
+                self._engine.load(segments, now.alive, keys, self.folder / INDEX, [s.items for s in now.segments])
                 self._loaded = now
         return self._engine
 
@@ -175,7 +186,26 @@ class Collection:
     def _commit(self, manifest: dict[str, Any]) -> None:
         write_manifest(self.folder, manifest)
         self._now = read_snapshot(self.folder, self._now)
-        remove_unnamed(self.folder, manifest)
+        with suppress(OSError):  # the change counts already; the next one tidies up
+            remove_unnamed(self.folder, manifest)
+
+
+@contextmanager
+def _changing(folder: Path, create: bool = False) -> Iterator[None]:
+    """One writer at a time, and a sentence about the folder when it cannot be written to."""
+    try:
+        if create:
+            folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder):
+            yield
+    except Locked as holder:
+        raise CollectionError(
+            f"{folder} is being changed by {holder} at the moment; try again when it is done."
+        ) from None
+    except OSError as error:
+        raise CollectionError(
+            f"{folder} cannot be changed ({error.strerror or error}); what was in it before is whole."
+        ) from error
 
 
 def _as_plain(options: Mapping[str, Any]) -> dict[str, Any]:

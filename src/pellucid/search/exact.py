@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._base import unit_rows
+from pellucid.search._filters import matching
 from pellucid.search._rows import Positions, Rows, Singles, cosines, inverse_lengths, keep_best, products
 from pellucid.search.engines import Engine
 from pellucid.solvers._threads import run_rows
@@ -39,6 +40,18 @@ class _Loaded:
     extreme: Positions
     alive: NDArray[np.bool_]
     count: int
+    items: Sequence[Any]
+
+    def only(self, passed: NDArray[np.bool_]) -> _Loaded:
+        """The same with fewer rows alive."""
+        alive = self.alive & passed
+        return replace(
+            self,
+            weight=np.where(passed, self.weight, np.float32(np.nan)),
+            extreme=self.extreme[passed[self.extreme]],
+            alive=alive,
+            count=int(np.count_nonzero(alive)),
+        )
 
 
 class ExactEngine(Engine):
@@ -53,6 +66,7 @@ class ExactEngine(Engine):
         alive: NDArray[np.bool_],
         keys: Sequence[str] = (),
         folder: Path | None = None,
+        items: Sequence[Any] = (),
     ) -> None:
         rows = Rows(segments)
         known = [self._inverse.get(key) for key in keys] or [None] * len(rows.segments)
@@ -61,10 +75,12 @@ class ExactEngine(Engine):
         inverse = np.concatenate(parts)
         odd = (inverse != 0) & ~((inverse > ORDINARY[0]) & (inverse < ORDINARY[1]))
         weight = np.where(alive & ~odd, inverse, np.nan).astype(np.float32)
-        self._loaded = _Loaded(rows, weight, np.flatnonzero(odd & alive), alive, int(np.count_nonzero(alive)))
+        self._loaded = _Loaded(rows, weight, np.flatnonzero(odd & alive), alive, int(np.count_nonzero(alive)), items)
 
-    def search(self, queries: NDArray[Any], k: int) -> tuple[Positions, NDArray[np.float64]]:
+    def search(self, queries: NDArray[Any], k: int, where: Any = None) -> tuple[Positions, NDArray[np.float64]]:
         loaded = self._loaded
+        if where is not None:
+            loaded = loaded.only(matching(where, loaded.items, len(loaded.rows)))
         wanted = unit_rows(np.asarray(queries, dtype=np.float64))
         k = min(k, loaded.count)
         positions, scores = np.empty((len(wanted), k), dtype=np.int64), np.empty((len(wanted), k))

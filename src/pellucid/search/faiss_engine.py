@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from pellucid._base import unit_rows
 from pellucid._extras import require
+from pellucid.search._filters import matching
 from pellucid.search._index_file import index_bytes, read_index, write_index
 from pellucid.search._rows import Positions, Rows
-from pellucid.search.engines import Engine
+from pellucid.search.engines import Engine, check_counts, check_kind
 from pellucid.search.exact import SPARE, ExactEngine, rank
 from pellucid.solvers._threads import get_threads
 
@@ -59,13 +60,10 @@ class FaissEngine(Engine):
         code_bytes: int | None = None,
         refine: int = 4,
     ) -> None:
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}.")
-        counts = {"links": links, "ef_construction": ef_construction, "ef_search": ef_search, "lists": lists,
-                  "probes": probes, "code_bytes": code_bytes}  # fmt: skip
-        for name, value in (*counts.items(), ("refine", refine + 1 if type(refine) is int else refine)):
-            if value is not None and (type(value) is not int or value < 1):
-                raise ValueError(f"{name} must be a whole number of at least {int(name != 'refine')}.")
+        check_kind(kind, KINDS)
+        check_counts(links=links, ef_construction=ef_construction, ef_search=ef_search, lists=lists, probes=probes,
+                     code_bytes=code_bytes)  # fmt: skip
+        check_counts(0, refine=refine)
         if links < 2:
             raise ValueError("links must be at least 2, or the graph falls apart.")
         self._faiss = require("faiss", "search")
@@ -85,12 +83,13 @@ class FaissEngine(Engine):
         alive: NDArray[np.bool_],
         keys: Sequence[str] = (),
         folder: Path | None = None,
+        items: Sequence[Any] = (),
     ) -> None:
         with self._gate.changing():
             self._faiss.omp_set_num_threads(get_threads())
             self._rows, self._alive, self._count = Rows(segments), alive, int(np.count_nonzero(alive))
+            self._items = items
             self._exact: ExactEngine | None = None
-            self._bits = np.packbits(alive, bitorder="little")
             path = None if folder is None or not keys or self.kind == "flat" else folder / f"faiss-{self.kind}.index"
             if self._index is None and path is not None:
                 self._read(path, list(keys))
@@ -196,31 +195,38 @@ class FaissEngine(Engine):
 
     # searching
 
-    def search(self, queries: NDArray[Any], k: int) -> tuple[Positions, NDArray[np.float64]]:
+    def search(self, queries: NDArray[Any], k: int, where: Any = None) -> tuple[Positions, NDArray[np.float64]]:
         with self._gate.searching():
             wanted = unit_rows(np.asarray(queries, dtype=np.float64))
-            k = min(k, self._count)
+            alive, count = self._alive, self._count
+            if where is not None:
+                alive = alive & matching(where, self._items, len(self._rows))
+                count = int(np.count_nonzero(alive))
+            k = min(k, count)
             positions, scores = np.empty((len(wanted), k), dtype=np.int64), np.empty((len(wanted), k))
             if k == 0:
                 return positions, scores
             coded = not self._kept_whole() and self.kind == "ivfpq"
-            length = min(self._count, max(k * self.refine, k) if coded else k + SPARE)
+            length = min(count, max(k * self.refine, k) if coded else k + SPARE)
             self._faiss.omp_set_num_threads(get_threads())
-            rough, places = self._index.search(wanted.astype(np.float32), length, params=self._parameters(length))
+            rough, places = self._index.search(
+                wanted.astype(np.float32), length, params=self._parameters(alive, length)
+            )
             for i, (place, score) in enumerate(zip(places, rough)):
                 found = np.flatnonzero(place >= 0)
                 if len(found) < k:  # too few could be reached: look at all
-                    positions[i], scores[i] = (part[0] for part in self._all_rows().search(wanted[i : i + 1], k))
+                    all_rows = self._all_rows().search(wanted[i : i + 1], k, where)
+                    positions[i], scores[i] = (part[0] for part in all_rows)
                 elif coded and self.refine == 0:
                     positions[i], scores[i] = place[found[:k]], score[found[:k]]
                 else:
                     positions[i], scores[i] = rank(self._rows, place[found], wanted[i], k)
             return positions, scores
 
-    def _parameters(self, length: int) -> Any:
+    def _parameters(self, alive: NDArray[np.bool_], length: int) -> Any:
         options: dict[str, Any] = {}
-        if self._count < len(self._rows):
-            options["sel"] = self._faiss.IDSelectorBitmap(self._bits)
+        if not alive.all():
+            options["sel"] = self._faiss.IDSelectorBitmap(np.packbits(alive, bitorder="little"))
         if self._kept_whole():
             return self._faiss.SearchParameters(**options)
         if self.kind == "hnsw":
@@ -231,7 +237,7 @@ class FaissEngine(Engine):
     def _all_rows(self) -> ExactEngine:
         if self._exact is None:
             engine = ExactEngine()
-            engine.load(self._rows.segments, self._alive)
+            engine.load(self._rows.segments, self._alive, items=self._items)
             self._exact = engine
         return self._exact
 
