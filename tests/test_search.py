@@ -218,7 +218,7 @@ def test_stopping_at_any_step_leaves_the_old_state_or_the_new(tmp_path, monkeypa
     whole = True
     try:
         collection.add(np.ones((1, 3)), ["d"]) if change == "add" else collection.delete(["a"])
-    except OSError:
+    except CollectionError:
         whole = False
     monkeypatch.undo()
     expected = {"add": ["a", "b", "c", "d"], "delete": ["b", "c"]}[change] if whole else ["a", "b", "c"]

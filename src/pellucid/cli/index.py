@@ -22,8 +22,10 @@ from pellucid.cli._common import (
     print_json,
     readable,
     screen,
+    status,
     vectors_argument,
 )
+from pellucid.cli._engines import chosen, engine_options
 
 if TYPE_CHECKING:
     from pellucid.vectors import VectorFile
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     help="Column with a list of names or a name per item, if it is not named labels; or several of 0 and 1, separated "
     "by commas.",
 )
-@click.option("--engine", default="exact", show_default=True, help="What ranks the items: exact or faiss.")
+@engine_options("exact", "What ranks the items: exact, faiss, lance, postgres, milvus or qdrant.")
 @column_option
 @json_option
 def command(
@@ -49,6 +51,8 @@ def command(
     text: str | None,
     labels: str | None,
     engine: str,
+    dsn: str | None,
+    options: tuple[str, ...],
     column: str | None,
     as_json: bool,
 ) -> None:
@@ -60,13 +64,20 @@ def command(
     Examples:
       pellucid index photos.parquet -o photos
       pellucid index photos.parquet --model photos.safetensors --text caption --labels tags -o photos
+      pellucid index photos.parquet --engine postgres --dsn postgresql://me@db.example.org/photos -o photos
       cat photos.npy | pellucid index - -o photos
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise click.UsageError(f"{output} exists already: name a new folder.")
     fitted = None if model is None else load_model(model)
+    given = chosen(dsn, options, {})
     with readable(vectors) as source, appearing(output) as folder:
-        rows, width = build(folder, source, column, fitted, text, labels.split(",") if labels else [], engine)
+        rows, width = build(folder, source, column, fitted, text, labels.split(",") if labels else [], engine, given)
+    if engine != "exact":
+        from pellucid.search import Collection
+
+        with status(f"Handing the items to {engine}"):
+            Collection.open(output, engine=engine, engine_options=given).engine.ready()
     found = {"collection": str(output), "items": rows, "dimensions": width, "engine": engine}
     if as_json:
         print_json(found)
@@ -75,7 +86,14 @@ def command(
 
 
 def build(
-    folder: Path, source: Path, column: str | None, model: Any, text: str | None, labels: list[str], engine: str
+    folder: Path,
+    source: Path,
+    column: str | None,
+    model: Any,
+    text: str | None,
+    labels: list[str],
+    engine: str,
+    options: dict[str, Any],
 ) -> tuple[int, int]:
     """Fill the folder block by block."""
     from pellucid.cli._prepared import mark
@@ -88,7 +106,7 @@ def build(
         rows = block.vectors if model is None else prepared(model, block.vectors)
         columns = beside(block, text, labels)
         if collection is None:
-            collection = Collection.create(folder, rows, block.ids, engine=engine, **columns)
+            collection = Collection.create(folder, rows, block.ids, engine=engine, engine_options=options, **columns)
         else:
             collection.add(rows, block.ids, **columns)
     assert collection is not None  # a file without rows was refused

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pellucid.cli._common import STANDARD, json_option, load_model, model_option, print_json, read_words, screen
+from pellucid.cli._engines import chosen, engine_options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     "--words", type=click.Path(exists=True, path_type=Path),
     help="Vectors file of many words, to name what --explain finds; the ids are the words.",
 )  # fmt: skip
+@click.option("--where", help="Only items that pass this filter on their columns, in the engine's own language.")
+@engine_options(None, "What ranks the items this time, if not what the collection was made with.")
 @json_option
 def command(
     collection: Path,
@@ -49,6 +52,10 @@ def command(
     diverse: bool,
     explain: bool,
     words: Path | None,
+    where: str | None,
+    engine: str | None,
+    dsn: str | None,
+    options: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Search COLLECTION for the items nearest to one of them, or to a vector, as a whole or by concept.
@@ -59,6 +66,8 @@ def command(
       pellucid search photos -m photos.safetensors --item 17 --concept animal -k 10
       pellucid search photos -m photos.safetensors --item 17 --concept animal --score gated
       pellucid search photos -m photos.safetensors --item 17 --without person --diverse --explain
+      pellucid search photos --item 17 --where '[["year", ">", 1999]]'
+      pellucid search photos --item 17 --engine postgres --dsn postgresql://me@db.example.org/photos
       echo '[0.1, 0.7, 0.2]' | pellucid search photos --vector - --json
     """
     if (item is None) == (vector is None):
@@ -72,12 +81,17 @@ def command(
         raise click.UsageError("--words goes with --explain.")
     from pellucid.search import Collection
 
-    opened = Collection.open(collection)
+    opened = Collection.open(collection, engine=engine)
+    if dsn is not None or options:
+        given = chosen(dsn, options, opened.engine_options)
+        opened = Collection.open(collection, engine=engine, engine_options=given)
     query: Any = item if vector is None else read_query(vector)
     if model is None:
-        hits, why = plain(opened, query, k, diverse), None
+        hits, why = plain(opened, query, k, diverse, where), None
     else:
-        hits, why = by_concept(opened, load_model(model), query, concept, without, k, score, diverse, explain, words)
+        hits, why = by_concept(
+            opened, load_model(model), query, concept, without, k, score, diverse, explain, words, where
+        )
     if as_json:
         print_json([as_dict(hit, None if why is None else why[i]) for i, hit in enumerate(hits)])
     else:
@@ -104,7 +118,7 @@ def read_query(path: Path) -> NDArray[Any]:
     return np.asarray(rows[0])
 
 
-def plain(collection: Any, query: Any, k: int, diverse: bool) -> list[Any]:
+def plain(collection: Any, query: Any, k: int, diverse: bool, where: str | None) -> list[Any]:
     """The nearest items as a whole, without any model."""
     import numpy as np
 
@@ -118,7 +132,8 @@ def plain(collection: Any, query: Any, k: int, diverse: bool) -> list[Any]:
     else:
         before = preparation(collection.folder)
         vector = query[None] if before is None else before.transform(query[None])
-    positions, scores = (found[0] for found in collection.search(vector, (10 * k if diverse else k) + 1))
+    wanted = (10 * k if diverse else k) + 1
+    positions, scores = (found[0] for found in collection.search(vector, wanted, where=where))
     positions, scores = positions[positions != own], scores[positions != own]
     if diverse and len(positions):
         chosen = diversify(np.asarray(collection.vectors(positions), dtype=np.float32), k, scores)
@@ -138,6 +153,7 @@ def by_concept(
     diverse: bool,
     explain: bool,
     words: Path | None,
+    where: str | None,
 ) -> tuple[list[Any], list[Any] | None]:
     from pellucid.cli._common import prepared
     from pellucid.cli._prepared import concept_search, same_preparation
@@ -154,7 +170,7 @@ def by_concept(
     elif len(query) != model.n_features_in_:
         raise ValueError(f"The vector has {len(query)} numbers, but the model was fitted on {model.n_features_in_}.")
     x = query if isinstance(query, str) else prepared(model, query[None])[0]
-    hits: list[Any] = search.search(x, concept or None, k, diverse, without=without or None, score=score)
+    hits: list[Any] = search.search(x, concept or None, k, diverse, without=without or None, score=score, where=where)
     if not explain:
         return hits, None
     vocabulary = dict(zip(("words", "word_vectors"), read_words(words))) if words is not None else {}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from pellucid._atomic import atomic_path
+from pellucid._atomic import save_array
 from pellucid.concepts import ConceptSubspaces
 from pellucid.explorer import layout
 from pellucid.explorer.items import Items
@@ -165,8 +165,7 @@ def _keep(path: Path, made: NDArray[np.float32], name: str) -> None:
     """Write it for the next time, and remove what it replaces; a folder that cannot be written costs only time."""
     try:
         path.parent.mkdir(exist_ok=True)
-        with atomic_path(path) as temporary:
-            np.save(temporary, made)
+        save_array(path, made)
         for old in path.parent.glob(f"{name}-*.npy"):
             if old != path:
                 old.unlink(missing_ok=True)

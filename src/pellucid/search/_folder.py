@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._atomic import atomic_path
+from pellucid._atomic import atomic_path, save_array
 from pellucid.search._rows import Rows
+from pellucid.vectors._arrays import read_npy
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -66,8 +67,11 @@ def read_snapshot(folder: Path, known: Snapshot | None = None) -> Snapshot:
         except FileNotFoundError as error:  # a list of deleted rows goes when another replaces it
             if read_manifest(folder)["generation"] == manifest["generation"]:
                 raise CollectionError(f"{folder} is damaged: {error}") from error
-        except (OSError, ValueError) as error:
-            raise CollectionError(f"{folder} is damaged: {error}") from error
+        except PermissionError as error:
+            raise CollectionError(f"{folder} cannot be read: {error}") from error
+        except Exception as error:  # what parsers of damaged files raise has no common type
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise CollectionError(f"{folder} is damaged: {reason}") from error
 
 
 def _snapshot(folder: Path, manifest: dict[str, Any], known: Mapping[str, Segment]) -> Snapshot:
@@ -75,7 +79,8 @@ def _snapshot(folder: Path, manifest: dict[str, Any], known: Mapping[str, Segmen
     rows = Rows([segment.rows for segment in segments])
     alive = np.ones(len(rows), dtype=bool)
     if manifest["deleted"]:
-        deleted = np.load(folder / manifest["deleted"], allow_pickle=False)
+        # mapped, since a header may claim more than there is
+        deleted = np.load(folder / manifest["deleted"], mmap_mode="r", allow_pickle=False)
         if deleted.dtype.kind != "i" or not ((deleted >= 0) & (deleted < len(rows))).all():
             raise ValueError(f"{manifest['deleted']} names rows that are not there.")
         alive[deleted] = False
@@ -87,10 +92,11 @@ def _snapshot(folder: Path, manifest: dict[str, Any], known: Mapping[str, Segmen
 def _segment(folder: Path, entry: dict[str, Any], dimension: int) -> Segment:
     import pyarrow.parquet as pq
 
-    rows = np.load(folder / f"vectors-{entry['name']}.npy", mmap_mode="r", allow_pickle=False)
-    items = pq.read_table(folder / f"items-{entry['name']}.parquet", memory_map=True)
-    if rows.shape != (entry["rows"], dimension) or items.num_rows != len(rows):
-        raise ValueError(f"segment {entry['name']} has the wrong size.")
+    rows = read_npy(folder / f"vectors-{entry['name']}.npy", None).vectors
+    with pq.ParquetFile(folder / f"items-{entry['name']}.parquet", memory_map=True) as file:
+        if rows.shape != (entry["rows"], dimension) or file.metadata.num_rows != len(rows):
+            raise ValueError(f"segment {entry['name']} has the wrong size.")
+        items = file.read()
     return Segment(_key(entry), rows, items, items.column("id").to_pylist())
 
 
@@ -106,8 +112,7 @@ def write_segment(
     import pyarrow.parquet as pq
 
     ordered = np.ascontiguousarray(rows)
-    with atomic_path(folder / f"vectors-{name}.npy") as path:
-        np.save(path, ordered)
+    save_array(folder / f"vectors-{name}.npy", ordered)
     table = pa.table({"id": ids, **{key: _as_list(values) for key, values in columns.items()}})
     with atomic_path(folder / f"items-{name}.parquet") as path:
         pq.write_table(table, path)
@@ -115,8 +120,7 @@ def write_segment(
 
 
 def write_deleted(folder: Path, name: str, positions: NDArray[np.int64]) -> str:
-    with atomic_path(folder / f"deleted-{name}.npy") as path:
-        np.save(path, positions)
+    save_array(folder / f"deleted-{name}.npy", positions)
     return f"deleted-{name}.npy"
 
 

@@ -199,9 +199,7 @@ def _changing(folder: Path, create: bool = False) -> Iterator[None]:
         with locked(folder):
             yield
     except Locked as holder:
-        raise CollectionError(
-            f"{folder} is being changed by {holder} at the moment; try again when it is done."
-        ) from None
+        raise CollectionError(f"{folder} is being changed by {holder} now; try again when it is done.") from None
     except OSError as error:
         raise CollectionError(
             f"{folder} cannot be changed ({error.strerror or error}); what was in it before is whole."

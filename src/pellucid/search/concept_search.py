@@ -75,6 +75,7 @@ class ConceptSearch:
         *,
         without: Names | None = None,
         score: str = "cosine",
+        where: Any = None,
     ) -> list[Hit] | list[list[Hit]]:
         """The k items nearest to x as seen through a concept, or several together; all of x if None.
 
@@ -86,6 +87,8 @@ class ConceptSearch:
         without : concepts to take out of the query first
         score : "cosine" of the projected query and an item (the paper's), or "gated", which also asks how much of the
             concept the item has (``model.fit_gate`` first; see ``ConceptSubspaces.gated_scores``)
+        where : a filter on the columns of the items, in the language of the collection's engine; see
+            ``Collection.search``
         """
         query, own = self._query(x)
         if score not in ("cosine", "gated"):
@@ -95,9 +98,10 @@ class ConceptSearch:
         wanted = max(DIVERSE_FROM * k, DIVERSE_LEAST) if diverse else k
         rest = query if without is None else self.model.remove(query, without)
         if score == "gated":
-            ranked = [self._gated(row, concept, wanted + 1) for row in rest]  # type: ignore[arg-type]
+            ranked = [self._gated(row, concept, wanted + 1, where) for row in rest]  # type: ignore[arg-type]
         else:
-            ranked = list(zip(*self.collection.search(self.filter(rest, concept), wanted + (own is not None))))
+            asked, length = self.filter(rest, concept), wanted + (own is not None)
+            ranked = list(zip(*self.collection.search(asked, length, where=where)))
         results = []
         for x_row, (positions, scores) in zip(query, ranked):
             others = positions != own
@@ -120,10 +124,10 @@ class ConceptSearch:
             )
         return results if np.ndim(x) == 2 else results[0]
 
-    def _gated(self, x: NDArray[Any], concept: Names, k: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _gated(self, x: NDArray[Any], concept: Names, k: int, where: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """The k best of those that the engine finds near the query or near its projection, by the gated score."""
         looked_for = np.vstack([x[None], self.filter(x[None], concept)])
-        near, _ = self.collection.search(looked_for, max(SHORTLIST, 10 * k))
+        near, _ = self.collection.search(looked_for, max(SHORTLIST, 10 * k), where=where)
         positions = np.unique(near)
         stored = self._described.rows(positions)
         rows = np.asarray(self.collection.vectors(positions), dtype=np.float32)

