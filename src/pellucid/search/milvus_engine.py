@@ -9,9 +9,9 @@ import numpy as np
 
 from pellucid._extras import require
 from pellucid.search._rows import Positions, Singles
-from pellucid.search.engines import EngineError, check_counts, check_kind
-from pellucid.search.mirror import Held, MirrorEngine, State, plain_items
-from pellucid.search.remote import secret, without_password
+from pellucid.search.engines import EngineError
+from pellucid.search.mirror import Held, State, plain_items
+from pellucid.search.remote import GraphEngine, without_password
 
 POSITION, VECTOR, TOLD = "_position", "_vector", "_state"
 # where the state stands among the rows
@@ -22,72 +22,26 @@ MOST = 16_384
 RELEASED = 101
 
 
-class MilvusEngine(MirrorEngine):
+class MilvusEngine(GraphEngine):
     """Inner products of unit vectors in a Milvus collection, with the columns of the items as dynamic fields; ``where``
-    is a Milvus expression on them.
+    is a Milvus expression on them. Milvus Lite serves a collection's own folder; see `GraphEngine` for the options."""
 
-    Parameters
-    ----------
-    dsn : address of the cluster; Milvus Lite in the collection's own folder if None
-    table : name of the Milvus collection; made from the first rows if None
-    kind : "hnsw" (a graph of neighbours is walked) or "flat" (all rows are looked at)
-    links, ef_construction : neighbours of a row in the graph, and how many are looked at to find them
-    ef_search : how many rows a walk keeps in view
-    timeout : seconds to wait for an answer
-    token : what the cluster knows you by; not kept with the collection (set PELLUCID_TOKEN)
-    """
-
-    def __init__(
-        self,
-        dsn: str | None = None,
-        table: str | None = None,
-        kind: str = "hnsw",
-        *,
-        links: int = 16,
-        ef_construction: int = 64,
-        ef_search: int = 80,
-        timeout: int = 30,
-        token: str | None = None,
-    ) -> None:
-        super().__init__(table)
-        check_kind(kind, ("flat", "hnsw"))
-        check_counts(links=links, ef_construction=ef_construction, ef_search=ef_search, timeout=timeout)
+    def _set_up(self) -> None:
         self._milvus = require("pymilvus", "milvus")
-        if dsn is None:
+        if self.dsn is None:
             require("milvus_lite", "milvus")
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints tracebacks of errors that it also raises
-        self.place = f"The Milvus server at {without_password(dsn)}" if dsn else "Milvus Lite"
-        self.dsn, self.kind, self.links, self.ef_construction = dsn, kind, links, ef_construction
-        self.ef_search, self.timeout, self._token = ef_search, timeout, secret(token)
-        self._client: Any = None
-
-    @classmethod
-    def kept(cls, options: Any) -> dict[str, Any]:
-        kept = {name: value for name, value in options.items() if name != "token"}
-        return {**kept, "dsn": without_password(kept["dsn"])} if kept.get("dsn") else kept
+        self.place = f"The Milvus server at {without_password(self.dsn)}" if self.dsn else "Milvus Lite"
 
     def ready(self) -> None:
         if self.dsn is not None:
             self.again(lambda: self._there().list_collections(timeout=self.timeout))
-
-    @property
-    def local(self) -> bool:
-        return self.dsn is None
-
-    @property
-    def recipe(self) -> str:
-        return "flat" if self.kind == "flat" else f"hnsw-{self.links}-{self.ef_construction}"
 
     def _there(self) -> Any:
         if self._client is None:
             address = self.dsn or str(self._folder / "milvus.db")  # type: ignore[operator]
             self._client = self._milvus.MilvusClient(address, token=self._token, timeout=self.timeout)
         return self._client
-
-    def _forget(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
 
     def _lost(self, error: Exception) -> bool:
         grpc = require("grpc", "milvus")

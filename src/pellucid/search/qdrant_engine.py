@@ -11,9 +11,9 @@ import numpy as np
 
 from pellucid._extras import require
 from pellucid.search._rows import Positions, Singles
-from pellucid.search.engines import EngineError, check_counts, check_kind
-from pellucid.search.mirror import Held, MirrorEngine, State, plain_items
-from pellucid.search.remote import secret, without_password
+from pellucid.search.engines import EngineError
+from pellucid.search.mirror import Held, State, plain_items
+from pellucid.search.remote import GraphEngine, without_password
 
 TOLD = "_state"
 # Qdrant's ids are not negative: the state is the first point, and rows follow
@@ -21,61 +21,23 @@ STATE, FIRST = 0, 1
 NAMED = 10_000
 
 
-class QdrantEngine(MirrorEngine):
+class QdrantEngine(GraphEngine):
     """Inner products of unit vectors in a Qdrant collection, with the columns of the items as payload; ``where`` is a
     Qdrant filter on them, as a dictionary, in JSON, or as ``qdrant_client.models.Filter``.
 
-    Parameters
-    ----------
-    dsn : address of the server; Qdrant's local mode, for small collections and one process, in the collection's own
-        folder if None
-    table : name of the Qdrant collection; made from the first rows if None
-    kind : "hnsw" (a graph of neighbours is walked; local mode looks at all rows) or "flat" (all rows are looked at)
-    links, ef_construction : neighbours of a row in the graph, and how many are looked at to find them
-    ef_search : how many rows a walk keeps in view
-    timeout : seconds to wait for an answer
-    token : API key; not kept with the collection (set PELLUCID_TOKEN)
+    Qdrant's local mode, which looks at all rows and is meant for small collections and one process, serves a
+    collection's own folder; see `GraphEngine` for the options.
     """
 
-    def __init__(
-        self,
-        dsn: str | None = None,
-        table: str | None = None,
-        kind: str = "hnsw",
-        *,
-        links: int = 16,
-        ef_construction: int = 100,
-        ef_search: int = 80,
-        timeout: int = 30,
-        token: str | None = None,
-    ) -> None:
-        super().__init__(table)
-        check_kind(kind, ("flat", "hnsw"))
-        check_counts(links=links, ef_construction=ef_construction, ef_search=ef_search, timeout=timeout)
+    def _set_up(self) -> None:
         self._qdrant = require("qdrant_client", "qdrant")
         self._models = self._qdrant.models
-        self.place = f"The Qdrant server at {without_password(dsn)}" if dsn else "Qdrant's local mode"
-        self.dsn, self.kind, self.links, self.ef_construction = dsn, kind, links, ef_construction
-        self.ef_search, self.timeout, self._token = ef_search, timeout, secret(token)
-        self._client: Any = None
+        self.place = f"The Qdrant server at {without_password(self.dsn)}" if self.dsn else "Qdrant's local mode"
         self._one = threading.Lock()  # local mode must not be used from two threads at once
-
-    @classmethod
-    def kept(cls, options: Any) -> dict[str, Any]:
-        kept = {name: value for name, value in options.items() if name != "token"}
-        return {**kept, "dsn": without_password(kept["dsn"])} if kept.get("dsn") else kept
 
     def ready(self) -> None:
         if self.dsn is not None:
             self.again(lambda: self._there().get_collections())
-
-    @property
-    def local(self) -> bool:
-        return self.dsn is None
-
-    @property
-    def recipe(self) -> str:
-        return "flat" if self.kind == "flat" else f"hnsw-{self.links}-{self.ef_construction}"
 
     def _there(self) -> Any:
         if self._client is None and self.dsn is None:
@@ -93,11 +55,6 @@ class QdrantEngine(MirrorEngine):
                 url=self.dsn, api_key=self._token or None, timeout=self.timeout, check_compatibility=False
             )
         return self._client
-
-    def _forget(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
 
     def _lost(self, error: Exception) -> bool:
         exceptions = require("qdrant_client.http.exceptions", "qdrant")

@@ -1,16 +1,74 @@
-"""What a server may be told, and a collection may not keep."""
+"""What the engines share that walk a graph on a server or, without an address, in the collection's own folder."""
 
 from __future__ import annotations
 
 import os
 import re
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from pellucid.search.engines import check_counts, check_kind
+from pellucid.search.mirror import MirrorEngine
 
 TOKEN = "PELLUCID_TOKEN"
 
 
-def secret(given: str | None) -> str:
-    """The token given, or that of the environment."""
-    return given or os.environ.get(TOKEN, "")
+class GraphEngine(MirrorEngine):
+    """Keeps the options, and what is secret out of the collection.
+
+    Parameters
+    ----------
+    dsn : address of the server; in the collection's own folder if None
+    table : where the rows are on the server; a name made from the first rows if None
+    kind : "hnsw" (a graph of neighbours is walked) or "flat" (all rows are looked at)
+    links, ef_construction : neighbours of a row in the graph, and how many are looked at to find them
+    ef_search : how many rows a walk keeps in view
+    timeout : seconds to wait for an answer
+    token : what the server knows you by; not kept with the collection (set PELLUCID_TOKEN)
+    """
+
+    def __init__(
+        self,
+        dsn: str | None = None,
+        table: str | None = None,
+        kind: str = "hnsw",
+        *,
+        links: int = 16,
+        ef_construction: int = 64,
+        ef_search: int = 80,
+        timeout: int = 30,
+        token: str | None = None,
+    ) -> None:
+        super().__init__(table)
+        check_kind(kind, ("flat", "hnsw"))
+        check_counts(links=links, ef_construction=ef_construction, ef_search=ef_search, timeout=timeout)
+        self.dsn, self.kind, self.links, self.ef_construction = dsn, kind, links, ef_construction
+        self.ef_search, self.timeout, self._token = ef_search, timeout, token or os.environ.get(TOKEN, "")
+        self._client: Any = None
+        self._set_up()
+
+    @abstractmethod
+    def _set_up(self) -> None:
+        """Import what is needed, and say how the place is called."""
+
+    @classmethod
+    def kept(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        kept = {name: value for name, value in options.items() if name != "token"}
+        return {**kept, "dsn": without_password(kept["dsn"])} if kept.get("dsn") else kept
+
+    @property
+    def local(self) -> bool:
+        return self.dsn is None
+
+    @property
+    def recipe(self) -> str:
+        return "flat" if self.kind == "flat" else f"hnsw-{self.links}-{self.ef_construction}"
+
+    def _forget(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
 
 def without_password(address: str) -> str:
