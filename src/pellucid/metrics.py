@@ -195,3 +195,80 @@ def binary_recovery(found: ArrayLike, true: ArrayLike) -> Recovery:
     best[rows[matched]] = distances[rows[matched], columns[matched]]
     near = int((2 * best < nothing).sum())
     return Recovery(best, int((best == 0).sum()), near, a.shape[1] - near)
+
+
+def cosine_neighbours(
+    train: ArrayLike, test: ArrayLike, k: int = 30, *, block: int = 1 << 24
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The k rows of train (n, d) with the largest cosine to each row of test (m, d): which (m, k), and the cosines.
+
+    Products are made in float32, in blocks of at most ``block`` numbers of train, so float16 and memory-mapped rows
+    cost no copy of the whole. Of equal cosines the earlier row comes first; a row of zeros has the cosine 0 with all.
+    """
+    from pellucid.solvers._threads import run_rows
+
+    rows, queries = np.asarray(train), np.asarray(test)
+    if rows.ndim != 2 or queries.ndim != 2 or rows.shape[1] != queries.shape[1]:
+        raise ValueError(
+            f"train and test must have rows of the same length, but their shapes are {rows.shape} and {queries.shape}."
+        )
+    if not 1 <= k <= len(rows):
+        raise ValueError(f"k must be from 1 to the number of training rows, {len(rows)}, but is {k}.")
+    which = np.zeros((len(queries), k), dtype=np.int64)
+    best = np.full((len(queries), k), -np.inf, dtype=np.float32)
+    height = max(k, min(len(rows), block // rows.shape[1], 8192))
+    for first in range(0, len(rows), height):
+        known = unit_rows(np.asarray(rows[first : first + height], dtype=np.float32))
+
+        def part(start: int, stop: int, known: NDArray[Any] = known, first: int = first) -> None:
+            cosines = unit_rows(np.asarray(queries[start:stop], dtype=np.float32)) @ known.T
+            near = top_k(cosines, k)
+            # those found before come first, so that ties stay in order
+            values = np.hstack([best[start:stop], np.take_along_axis(cosines, near, axis=1)])
+            names = np.hstack([which[start:stop], near + first])
+            chosen = top_k(values, k)
+            best[start:stop] = np.take_along_axis(values, chosen, axis=1)
+            which[start:stop] = np.take_along_axis(names, chosen, axis=1)
+
+        run_rows(part, len(queries), max_rows=512)
+    return which, best
+
+
+def neighbour_vote(
+    labels: ArrayLike, cosines: ArrayLike, temperature: float = 0.03, hard: bool = False
+) -> NDArray[Any]:
+    """The label (m,) that neighbours with labels (m, k) and cosines (m, k) vote for.
+
+    A vote weighs exp(cosine / temperature), or 1 if ``hard``. (Paper 4's Appendix J prints a vote that the temperature
+    has no influence on; this is what its figures need.) Of equal sums the smaller label wins.
+    """
+    names, of = np.unique(np.asarray(labels), return_inverse=True)
+    near = np.asarray(cosines, dtype=np.float64)
+    if temperature <= 0:
+        raise ValueError(f"temperature must be positive, but is {temperature}.")
+    weights = np.ones(near.shape) if hard else np.exp((near - near.max(axis=1, keepdims=True)) / temperature)
+    votes = np.zeros((len(near), len(names)))
+    np.add.at(votes, (np.arange(len(near))[:, None], of.reshape(near.shape)), weights)
+    return np.asarray(names[votes.argmax(axis=1)])
+
+
+def soft_knn_accuracy(
+    train: ArrayLike,
+    train_labels: ArrayLike,
+    test: ArrayLike,
+    test_labels: ArrayLike,
+    k: int = 30,
+    temperature: float = 0.03,
+    *,
+    hard: bool = False,
+) -> float:
+    """Share of test rows whose label the k nearest training rows by cosine vote for (paper 4, Appendix J).
+
+    >>> soft_knn_accuracy([[1.0, 0.0], [0.0, 1.0]], ["a", "b"], [[1.0, 0.1], [0.2, 1.0]], ["a", "a"], k=2)
+    0.5
+    """
+    known, truth = np.asarray(train_labels), np.asarray(test_labels)
+    if len(known) != len(np.asarray(train)) or len(truth) != len(np.asarray(test)):
+        raise ValueError("There must be one label for each row of train and of test.")
+    which, cosines = cosine_neighbours(train, test, min(k, len(known)))
+    return float(np.mean(neighbour_vote(known[which], cosines, temperature, hard) == truth))

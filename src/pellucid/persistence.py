@@ -35,6 +35,13 @@ MODELS = {
     "ConceptSubspaces": "pellucid.concepts",
     "IsometryPursuit": "pellucid.selection",
     "IterativeAssignment": "pellucid.binary",
+    "LassoCode": "pellucid.manifold",
+    "NearestCode": "pellucid.manifold",
+    "PatchManifoldTransform": "pellucid.manifold",
+    "SparseManifoldTransform": "pellucid.manifold",
+    "SphericalKMeans": "pellucid.manifold",
+    "ThresholdCode": "pellucid.manifold",
+    "WordManifoldTransform": "pellucid.manifold",
 }
 
 NUMPY_KINDS = {"f": "f", "i": "iu", "b": "b"}

@@ -1,0 +1,224 @@
+"""Sparse features f(x) of paper 4: nearest atom, all atoms above a threshold, and sparse coding."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pellucid._base import NAMES_IN, Fitted, SavedMixin, unit_rows
+from pellucid.manifold.kmeans import SphericalKMeans
+from pellucid.manifold.nearest import build_cells, nearest_atoms
+from pellucid.solvers import lasso
+
+# rows whose products with all atoms are made at once
+BLOCK = 2048
+
+
+class Code(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
+    """A dictionary of atoms, and sparse codes (n, K) over it."""
+
+    n_atoms: int
+    dictionary: str
+    random_state: Any
+
+    _fitted_arrays: ClassVar[dict[str, Fitted]] = {"atoms_": Fitted("f", ("atoms", "n_features_in_")), **NAMES_IN}
+    _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_atoms": [Interval(Integral, 1, None, closed="left")],
+        "dictionary": [StrOptions({"kmeans", "sample"})],
+        "random_state": ["random_state"],
+    }
+    _cosine = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def fit(self, X: ArrayLike, y: object = None) -> Any:
+        """Make the dictionary from rows (n, d)."""
+        self._validate_params()
+        data = validate_data(self, X, dtype=[np.float64, np.float32])
+        if self._cosine:
+            data = unit_rows(data)
+            data = data[data.any(axis=1)]
+            if not len(data):
+                raise ValueError("Every row is zero, so none has a direction that could become an atom.")
+        self.atoms_ = make_dictionary(
+            data, self.n_atoms, self.dictionary, self._cosine, check_random_state(self.random_state)
+        )
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.atoms_)
+
+    def _rows(self, X: ArrayLike) -> NDArray[Any]:
+        check_is_fitted(self)
+        data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return unit_rows(data) if self._cosine else np.asarray(data)
+
+
+def make_dictionary(
+    data: NDArray[Any], n_atoms: int, dictionary: str, cosine: bool, seed: np.random.RandomState
+) -> NDArray[Any]:
+    """Atoms: rows drawn without repetition, or centres of k-means; all different rows, if they are no more."""
+    different = np.sort(np.unique(data, axis=0, return_index=True)[1]) if len(data) <= 16 * n_atoms else None
+    if different is not None and len(different) <= n_atoms:
+        return np.ascontiguousarray(data[different])
+    if dictionary == "sample":
+        among = np.arange(len(data)) if different is None else different
+        return np.ascontiguousarray(data[np.sort(seed.permutation(among)[:n_atoms])])
+    if cosine:
+        return np.asarray(SphericalKMeans(n_atoms, random_state=seed).fit(data).cluster_centers_)
+    from sklearn.cluster import KMeans
+
+    return np.asarray(KMeans(n_atoms, n_init=1, random_state=seed).fit(data).cluster_centers_)
+
+
+class NearestCode(Code):
+    """One-hot codes: 1 at the nearest atom (f_vq of paper 4).
+
+    Parameters
+    ----------
+    n_atoms : size of the dictionary
+    metric : "euclidean", or "cosine" for rows whose length says nothing (a row of zeros then has no code)
+    dictionary : "kmeans", centres of k-means (on the sphere for the cosine), or "sample", rows themselves
+    exact : False lets a search by cosine among 512 or more atoms miss the nearest of about one row in a hundred
+    random_state : seed
+
+    Attributes
+    ----------
+    atoms_ : (K, d)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Code._parameter_constraints,
+        "metric": [StrOptions({"euclidean", "cosine"})],
+        "exact": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_atoms: int = 256,
+        *,
+        metric: str = "euclidean",
+        dictionary: str = "kmeans",
+        exact: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.n_atoms = n_atoms
+        self.metric = metric
+        self.dictionary = dictionary
+        self.exact = exact
+        self.random_state = random_state
+
+    @property
+    def _cosine(self) -> bool:  # type: ignore[override]
+        return self.metric == "cosine"
+
+    def transform(self, X: ArrayLike) -> Any:
+        """Sparse codes (n, K) with a single 1 a row."""
+        data = self._rows(X)
+        found = self.predict(data)
+        present = data.any(axis=1) if self._cosine else np.ones(len(data), dtype=bool)
+        pointers = np.concatenate([[0], np.cumsum(present)])
+        return sparse.csr_array(
+            (np.ones(int(present.sum())), found[present], pointers), shape=(len(data), len(self.atoms_))
+        )
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Number of the nearest atom (n,)."""
+        data = self._rows(X)
+        if not self._cosine:
+            from sklearn.metrics import pairwise_distances_argmin
+
+            return np.asarray(pairwise_distances_argmin(data, self.atoms_), dtype=np.int64)
+        atoms = self.atoms_.astype(np.float32)
+        return nearest_atoms(data.astype(np.float32), atoms, build_cells(atoms), self.exact)[0]
+
+
+class ThresholdCode(Code):
+    """Codes that are 1 at every atom whose cosine with the row reaches a threshold (f_gq of paper 4).
+
+    Parameters
+    ----------
+    n_atoms : size of the dictionary
+    threshold : smallest cosine of an active atom
+    dictionary : "sample", rows themselves as in the paper, or "kmeans"
+    random_state : seed
+
+    Attributes
+    ----------
+    atoms_ : (K, d) unit rows
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Code._parameter_constraints,
+        "threshold": [Interval(Real, -1, 1, closed="both")],
+    }
+
+    def __init__(
+        self, n_atoms: int = 256, *, threshold: float = 0.3, dictionary: str = "sample", random_state: Any = None
+    ) -> None:
+        self.n_atoms = n_atoms
+        self.threshold = threshold
+        self.dictionary = dictionary
+        self.random_state = random_state
+
+    def transform(self, X: ArrayLike) -> Any:
+        """Sparse codes (n, K) of 0 and 1; a row may have none."""
+        data = self._rows(X)
+        present = np.asarray(data.any(axis=1))[:, None]
+        parts = []
+        for start in range(0, len(data), BLOCK):
+            rows = slice(start, start + BLOCK)
+            active = (data[rows] @ self.atoms_.T >= self.threshold) & present[rows]
+            parts.append(sparse.csr_array(active, dtype=np.float64))
+        return sparse.csr_array(sparse.vstack(parts))
+
+
+class LassoCode(Code):
+    """Non-negative sparse coding, ½‖x − aB‖² + α‖a‖₁ over unit atoms, by :func:`pellucid.solvers.lasso`.
+
+    Parameters
+    ----------
+    n_atoms : size of the dictionary
+    alpha : weight of the ℓ1 term; rows are taken at unit length
+    dictionary : "kmeans" on the sphere, or "sample", rows themselves
+    random_state : seed
+
+    Attributes
+    ----------
+    atoms_ : (K, d) unit rows
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Code._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self, n_atoms: int = 256, *, alpha: float = 0.1, dictionary: str = "kmeans", random_state: Any = None
+    ) -> None:
+        self.n_atoms = n_atoms
+        self.alpha = alpha
+        self.dictionary = dictionary
+        self.random_state = random_state
+
+    def transform(self, X: ArrayLike) -> Any:
+        """Sparse codes (n, K)."""
+        data = self._rows(X)
+        parts = [
+            sparse.csr_array(lasso(data[start : start + BLOCK], self.atoms_, float(self.alpha), positive=True).codes)
+            for start in range(0, len(data), BLOCK)
+        ]
+        return sparse.csr_array(sparse.vstack(parts))

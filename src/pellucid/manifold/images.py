@@ -1,0 +1,301 @@
+"""The sparse manifold transform of images: patches are coded and embedded, and summed over windows (paper 4)."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from pellucid._progress import progress
+from pellucid.manifold.kmeans import spherical_kmeans
+from pellucid.manifold.nearest import Floats32
+from pellucid.manifold.onehot import graph_of_codes, with_mirror_images
+from pellucid.manifold.overlap import active_atoms, add_near_patches, add_whole_images
+from pellucid.manifold.patch_model import BATCH, PatchModel
+from pellucid.manifold.patches import Images, mirrored, patch_rows, second_moment, whitening_matrices
+from pellucid.manifold.spectral import solve_graph, solve_pairs
+from pellucid.manifold.statistics import PairStatistics
+from pellucid.solvers._threads import one_blas_thread
+
+# images whose pairs of atoms are counted at once
+COUNTED = 512
+
+
+class PatchManifoldTransform(PatchModel):
+    """Vectors for images, from which of their patches occur together; two closed-form layers and no network.
+
+    Every patch is whitened and brought to unit length, coded over a dictionary of patches, and embedded so that patches
+    of the same surroundings are close; embeddings are summed over windows. Images are (n, height, width) or (n, height,
+    width, channels), uint8 or floating-point numbers from 0 to 1, as arrays, memory maps, or a folder of files. For
+    colour and grey side by side, as in the paper, take scikit-learn's ``FeatureUnion`` of two of these.
+
+    Parameters
+    ----------
+    patch_size : height and width of a patch
+    n_atoms : size of the dictionary
+    code : "nearest", a patch is its nearest atom and the dictionary comes from k-means on the sphere, or "threshold",
+        a patch is all atoms that it has a cosine of ``threshold`` or more with and the dictionary is a random choice of
+        patches
+    threshold : for the code "threshold"; the paper takes 0.3 for colour and 0.45 for grey patches
+    context : patches at most that many pixels apart, in both directions, are neighbours; None for the whole image.
+        With the code "threshold" anything but None is slow
+    n_components : dimensions of a patch's embedding
+    skip : "constant" leaves out the constant dimension, a number that many of the first; with the code "threshold"
+        there is no exactly constant one, and "constant" leaves out one
+    whitening : λ of (Σ + λI)^−½; None does not whiten
+    mean : what is taken out of a patch: its "own" mean in each channel, the mean of its "context", or "none"
+    contrast : patches that are shorter than this after whitening are blank: no code, no neighbours, zero embedding
+    pool, stride : patch embeddings are summed over windows of that size, that far apart
+    augment : "flip" learns from mirror images too. The dictionary is closed under mirroring then, so that they cost
+        nothing, and ``mirror`` turns the vector of an image into that of its mirror image
+    channels : "all", or "grey" to turn colour images into grey ones first
+    constraint : "frequency" as in the paper, or "degree"; only the code "nearest" knows the difference
+    exact : False lets the search for the nearest atom miss about one in a hundred, and is faster
+    n_samples : patches that k-means learns from; None takes 500 000, or 16 for each atom
+    max_iter : iterations of k-means
+    dtype : of the vectors, "float32" or "float16"
+    memory : gigabytes that a block of codes may take; besides it there are the model and its statistics
+    random_state : seed
+    verbose : show progress, on a terminal
+
+    Attributes
+    ----------
+    atoms_ : (n_atoms, d) whitened unit patches; with flips the second half mirrors the first
+    components_ : (n_components, n_atoms) P
+    eigenvalues_ : (n_components,)
+    whitening_ : (d, d)
+    image_shape_ : (3,) height, width and channels
+    statistics_ : what was added up (not saved)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "patch_size": [Interval(Integral, 1, None, closed="left")],
+        "n_atoms": [Interval(Integral, 2, None, closed="left")],
+        "code": [StrOptions({"nearest", "threshold"})],
+        "threshold": [Interval(Real, 0, 1, closed="right")],
+        "context": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "skip": [StrOptions({"constant"}), Interval(Integral, 0, None, closed="left")],
+        "whitening": [Interval(Real, 0, None, closed="neither"), None],
+        "mean": [StrOptions({"own", "context", "none"})],
+        "contrast": [Interval(Real, 0, None, closed="left")],
+        "pool": [Interval(Integral, 1, None, closed="left")],
+        "stride": [Interval(Integral, 1, None, closed="left")],
+        "augment": [StrOptions({"flip"}), None],
+        "channels": [StrOptions({"all", "grey"})],
+        "constraint": [StrOptions({"frequency", "degree"})],
+        "exact": ["boolean"],
+        "n_samples": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "dtype": [StrOptions({"float32", "float16"})],
+        "memory": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        patch_size: int = 6,
+        n_atoms: int = 8192,
+        code: str = "nearest",
+        *,
+        threshold: float = 0.3,
+        context: int | None = None,
+        n_components: int = 384,
+        skip: str | int = "constant",
+        whitening: float | None = 1e-3,
+        mean: str = "own",
+        contrast: float = 0.0,
+        pool: int = 4,
+        stride: int = 2,
+        augment: str | None = None,
+        channels: str = "all",
+        constraint: str = "frequency",
+        exact: bool = True,
+        n_samples: int | None = None,
+        max_iter: int = 6,
+        dtype: str = "float32",
+        memory: float = 1.0,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.patch_size = patch_size
+        self.n_atoms = n_atoms
+        self.code = code
+        self.threshold = threshold
+        self.context = context
+        self.n_components = n_components
+        self.skip = skip
+        self.whitening = whitening
+        self.mean = mean
+        self.contrast = contrast
+        self.pool = pool
+        self.stride = stride
+        self.augment = augment
+        self.channels = channels
+        self.constraint = constraint
+        self.exact = exact
+        self.n_samples = n_samples
+        self.max_iter = max_iter
+        self.dtype = dtype
+        self.memory = memory
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike | str | os.PathLike[str], y: object = None) -> PatchManifoldTransform:
+        """Fit to images, in one pass after the dictionary is made.
+
+        Ctrl-C during the pass ends it: what was seen until then makes the model.
+        """
+        for name in ("atoms_", "statistics_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        return self.partial_fit(X, y).solve()
+
+    def partial_fit(self, X: ArrayLike | str | os.PathLike[str], y: object = None) -> PatchManifoldTransform:
+        """Add the statistics of images; the first ones make whitening and dictionary. ``solve`` finishes."""
+        self._validate_params()
+        images = Images(X, self.channels == "grey")
+        if not hasattr(self, "atoms_"):
+            self._start(images)
+        elif not hasattr(self, "statistics_"):
+            raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
+        self._check_shape(images)
+        self._cells = None
+        if self.code == "nearest":
+            self._add_graph(images)
+        else:
+            self._add_pairs(images)
+        return self
+
+    def solve(self) -> PatchManifoldTransform:
+        """Find the embedding for the statistics added up so far."""
+        check_is_fitted(self, "statistics_")
+        flip = self.augment == "flip"
+        if self.code == "nearest":
+            statistics = with_mirror_images(self.statistics_) if flip else self.statistics_
+            P, values = solve_graph(statistics, self.n_components, self.skip, self.constraint)
+        else:
+            with one_blas_thread():
+                P, values = solve_pairs(self.statistics_, self.n_components, self.skip, flip)
+        self.components_, self.eigenvalues_ = P.astype(np.float32), values
+        return self
+
+    def _reach(self, images: Images) -> int:
+        return max(images.height, images.width) if self.context is None else int(self.context)
+
+    def _start(self, images: Images) -> None:
+        """Whitening and dictionary, from a sample of the images."""
+        size, channels = self.patch_size, images.channels
+        if min(images.height, images.width) < size:
+            raise ValueError(f"Images of {images.height} × {images.width} pixels hold no patch of {size} × {size}.")
+        self.image_shape_ = np.array([images.height, images.width, channels])
+        seed = check_random_state(self.random_state)
+        each = int(np.prod(self._grid()))
+        asked = max(500_000, 16 * self.n_atoms) if self.n_samples is None else self.n_samples
+        asked = self.n_atoms if self.code == "threshold" else max(asked, self.n_atoms)
+        # more images than needed, for variety
+        chosen = np.sort(seed.permutation(len(images))[: max(2000, 4 * asked // each + 1)])
+        flip = mirrored(size, channels)
+        moment, seen = np.zeros((len(flip), len(flip))), 0
+        for start in range(0, len(chosen), BATCH):
+            block = images.take(chosen[start : start + BATCH])
+            rows = patch_rows(block, size, self.mean, self._reach(images))
+            moment += second_moment(rows)
+            seen += len(rows)
+        moment /= seen
+        if self.augment == "flip":
+            moment = (moment + moment[flip][:, flip]) / 2
+        ridge = self.whitening
+        self.whitening_ = (
+            np.eye(len(flip), dtype=np.float32) if ridge is None else whitening_matrices(moment, float(ridge))[0]
+        )
+        self.atoms_ = self._dictionary(self._sample(images, chosen, asked, seed), flip, seed)
+
+    def _sample(self, images: Images, chosen: NDArray[np.int64], asked: int, seed: Any) -> Floats32:
+        """Prepared patches with contrast, about evenly from the chosen images."""
+        prepare = self._preparation()
+        parts = []
+        share = min(1.0, 3 * asked / (len(chosen) * int(np.prod(self._grid()))))
+        for start in range(0, len(chosen), BATCH):
+            rows, present = prepare(images.take(chosen[start : start + BATCH]))
+            parts.append(rows[present & (seed.random_sample(len(rows)) < share)])
+        rows = np.concatenate(parts)
+        if not len(rows):
+            raise ValueError("No patch of these images has any contrast, so there is nothing to learn from.")
+        return np.asarray(rows[np.sort(seed.permutation(len(rows))[:asked])])
+
+    def _dictionary(self, rows: Floats32, flip: NDArray[np.int64], seed: Any) -> Floats32:
+        own = self.n_atoms // 2 if self.augment == "flip" else self.n_atoms
+        if self.code == "threshold":
+            atoms = rows[np.sort(seed.permutation(len(rows))[:own])]
+        else:
+            with progress("dictionary", self.max_iter, bool(self.verbose)) as step:
+                atoms = spherical_kmeans(rows, own, self.max_iter, 0.0, seed, step)[0]
+        return np.concatenate([atoms, atoms[:, flip]]) if self.augment == "flip" else np.ascontiguousarray(atoms)
+
+    def _add_graph(self, images: Images) -> None:
+        """Co-occurrence of nearest atoms; as many images at once as the memory allows."""
+        rows, columns = self._grid()
+        reach = self._reach(images)
+        # a code and its place in the order
+        at_once = max(BATCH, int(self.memory * 1e9) // (rows * columns * 12))
+        for first in range(0, len(images), at_once):
+            stop = min(first + at_once, len(images))
+            codes = np.empty((stop - first, rows, columns), dtype=np.int32)
+            done = 0
+            with progress("patches", -(-len(codes) // BATCH), bool(self.verbose)) as step:
+                try:
+                    for start in range(0, len(codes), BATCH):
+                        block = images.take(slice(first + start, min(first + start + BATCH, stop)))
+                        codes[start : start + len(block)] = self._codes(block).reshape(-1, rows, columns)
+                        done = start + len(block)
+                        step(f"{first + done} of {len(images)} images")
+                except KeyboardInterrupt:
+                    if not done:
+                        raise
+                    self._stopped(first + done, len(images))
+            added = graph_of_codes(codes[:done], len(self.atoms_), reach)
+            before = getattr(self, "statistics_", None)
+            self.statistics_: Any = added if before is None else before + added
+            if done < len(codes):
+                return
+
+    def _add_pairs(self, images: Images) -> None:
+        """Second moments of threshold codes, block by block."""
+        rows, columns = self._grid()
+        K = len(self.atoms_)
+        if not hasattr(self, "statistics_"):
+            self.statistics_ = PairStatistics(np.zeros((K, K)), np.zeros((K, K)))
+        # two bytes for an active atom and eight for its place in the lists; a thirtieth is active, seldom more
+        at_once = int(np.clip(self.memory * 1e9 / (rows * columns * K / 30 * 10), 1, COUNTED))
+        prepare = self._preparation()
+        done = 0
+        with progress("patches", -(-len(images) // at_once), bool(self.verbose)) as step:
+            try:
+                for start in range(0, len(images), at_once):
+                    block = images.take(slice(start, start + at_once))
+                    patches, present = prepare(block)
+                    codes = active_atoms(patches, present, self.atoms_, float(self.threshold))
+                    del patches
+                    if self.context is None:
+                        add_whole_images(codes, len(block), self.statistics_)
+                    else:
+                        add_near_patches(codes, len(block), (rows, columns), int(self.context), self.statistics_)
+                    done += len(block)
+                    step(f"{done} of {len(images)} images")
+            except KeyboardInterrupt:
+                if not done:
+                    raise
+                self._stopped(done, len(images))
+
+    @staticmethod
+    def _stopped(done: int, n: int) -> None:
+        warnings.warn(f"Stopped after {done} of {n} images; these make the model.", stacklevel=4)

@@ -1,0 +1,165 @@
+"""What a fitted patch model can do: vectors of images and of patches, mirror images, what atoms look like."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from pellucid._base import Fitted, SavedMixin, unit_rows
+from pellucid._progress import progress
+from pellucid.manifold.nearest import Cells, Floats32, build_cells
+from pellucid.manifold.onehot import Codes, look_up, nearest_codes, pooled
+from pellucid.manifold.overlap import active_atoms, sum_of_atoms
+from pellucid.manifold.patches import Images, Preparation
+
+# images that are prepared and coded at once
+BATCH = 128
+
+
+class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
+    """Fitted names, new images and persistence of :class:`PatchManifoldTransform`."""
+
+    patch_size: int
+    code: str
+    threshold: float
+    context: int | None
+    mean: str
+    contrast: float
+    pool: int
+    stride: int
+    augment: str | None
+    channels: str
+    exact: bool
+    dtype: str
+    verbose: int
+
+    _fitted_arrays: ClassVar[dict[str, Fitted]] = {
+        "atoms_": Fitted("f", ("atoms", "pixels")),
+        "components_": Fitted("f", ("components", "atoms")),
+        "eigenvalues_": Fitted("f", ("components",)),
+        "whitening_": Fitted("f", ("pixels", "pixels")),
+        "image_shape_": Fitted("i", (3,)),
+    }
+    _fitted_values: ClassVar[dict[str, type]] = {}
+    _cells: Cells | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.no_validation = True
+        return tags
+
+    def transform(self, X: ArrayLike | str | os.PathLike[str]) -> NDArray[Any]:
+        """One vector for each image, of unit length (zeros for a blank image)."""
+        check_is_fitted(self, "components_")
+        images = self._images(X)
+        shape, n = self._places(), len(images)
+        out = np.empty((n, self._n_features_out), dtype=self.dtype)
+        rows, columns = self._grid()
+        with progress("images", -(-n // BATCH), bool(self.verbose)) as step:
+            for start in range(0, n, BATCH):
+                block = images.take(slice(start, start + BATCH))
+                embed = self._embedder(block, rows, columns)
+                pooled(embed, len(block), shape, self.pool, self.stride, out[start : start + BATCH])
+                step(f"{min(start + BATCH, n)} of {n}")
+        return out
+
+    def patch_embeddings(self, X: ArrayLike | str | os.PathLike[str]) -> Floats32:
+        """Unit vectors (n, rows, columns, n_components) of all patches; zeros for those without a code."""
+        check_is_fitted(self, "components_")
+        images = self._images(X)
+        rows, columns = self._grid()
+        out = np.empty((len(images), rows, columns, len(self.components_)), dtype=np.float32)
+        for start in range(0, len(images), BATCH):
+            block = images.take(slice(start, start + BATCH))
+            embed = self._embedder(block, rows, columns)
+            for i in range(len(block)):
+                out[start + i] = embed(i)
+        return out
+
+    def mirror(self, vectors: ArrayLike) -> NDArray[Any]:
+        """The vectors (n, …) of the images' mirror images, from the vectors of the images; needs ``augment="flip"``."""
+        check_is_fitted(self, "components_")
+        if self.augment != "flip":
+            raise ValueError('Only a model with augment="flip" knows the vectors of mirror images.')
+        rows, columns = self._places()
+        half = len(self.atoms_) // 2
+        aligned = np.einsum("ij,ij->i", self.components_[:, :half], self.components_[:, half:])
+        given = np.asarray(vectors)
+        grid = given.reshape(len(given), rows, columns, len(self.components_))[:, :, ::-1]
+        width = self._grid()[1]
+        if self.pool < width and (width - self.pool) % self.stride:
+            raise ValueError("Windows do not lie symmetrically in these images: choose another pool or stride.")
+        return np.ascontiguousarray(grid * np.sign(aligned).astype(given.dtype)).reshape(given.shape)
+
+    def atom_patches(self) -> Floats32:
+        """Atoms as they look, (n_atoms, patch_size, patch_size, channels): the whitening undone."""
+        check_is_fitted(self, "atoms_")
+        looks = self.atoms_ @ np.linalg.inv(self.whitening_.astype(np.float64)).astype(np.float32)
+        return np.asarray(looks.reshape(len(looks), self.patch_size, self.patch_size, -1))
+
+    def similar_atoms(self, atom: int, k: int = 24) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The k atoms closest to one atom in the embedding, by cosine, and the cosines (Figure 4)."""
+        check_is_fitted(self, "components_")
+        if not 0 <= atom < len(self.atoms_):
+            raise ValueError(f"There is no atom {atom}; there are {len(self.atoms_)}, counted from 0.")
+        table = unit_rows(np.ascontiguousarray(self.components_.T))
+        cosines = table @ table[atom]
+        cosines[atom] = -np.inf
+        best = np.argsort(-cosines, kind="stable")[: min(k, len(cosines) - 1)]
+        return best, cosines[best]
+
+    @property
+    def _n_features_out(self) -> int:
+        rows, columns = self._places()
+        return rows * columns * len(self.components_)
+
+    def _images(self, X: ArrayLike | str | os.PathLike[str]) -> Images:
+        images = Images(X, self.channels == "grey")
+        self._check_shape(images)
+        return images
+
+    def _check_shape(self, images: Images) -> None:
+        shape = (images.height, images.width, images.channels)
+        if shape != tuple(int(length) for length in self.image_shape_):
+            raise ValueError(
+                f"Images are {shape[0]} × {shape[1]} with {shape[2]} channels, but the model was fitted to "
+                f"{self.image_shape_[0]} × {self.image_shape_[1]} with {self.image_shape_[2]}."
+            )
+
+    def _grid(self) -> tuple[int, int]:
+        """Rows and columns of patches in an image."""
+        return int(self.image_shape_[0]) - self.patch_size + 1, int(self.image_shape_[1]) - self.patch_size + 1
+
+    def _places(self) -> tuple[int, int]:
+        """Rows and columns of windows in an image; a window is never larger than the image."""
+        rows, columns = (max(length - self.pool, 0) // self.stride + 1 for length in self._grid())
+        return rows, columns
+
+    def _preparation(self) -> Preparation:
+        reach = int(max(self.image_shape_)) if self.context is None else int(self.context)
+        return Preparation(self.patch_size, self.mean, reach, self.whitening_, float(self.contrast))
+
+    def _codes(self, block: Floats32) -> Codes:
+        if getattr(self, "_cells", None) is None:
+            self._cells = build_cells(self.atoms_)
+        rows, present = self._preparation()(block)
+        return nearest_codes(rows, present, self.atoms_, self._cells, self.exact)
+
+    def _embedder(self, block: Floats32, rows: int, columns: int) -> Any:
+        """A function that gives the patch embeddings (rows, columns, n_components) of one image of the block."""
+        table = np.ascontiguousarray(self.components_.T)
+        if self.code == "nearest":
+            table = unit_rows(table)
+            codes = self._codes(block).reshape(-1, rows, columns)
+            return lambda i: look_up(codes[i], table)
+        patches, present = self._preparation()(block)
+        active = active_atoms(patches, present, self.atoms_, float(self.threshold))
+        each = rows * columns
+        return lambda i: sum_of_atoms(active, table, i * each, (i + 1) * each).reshape(rows, columns, -1)

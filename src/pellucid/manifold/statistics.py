@@ -1,0 +1,89 @@
+"""What a fit needs to know of the data, as sums: blocks of rows, or machines, can be added up in any order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Sums over items of codes A (n, K) with neighbours D (n, M), in rows where the paper has columns.
+
+    cost : (K, K) AᵀDDᵀA, sparse or dense
+    second : (K, K) AᵀA weighted, sparse or dense
+    total : (K,) sum of the weighted codes
+    weight : sum of the weights
+    """
+
+    cost: Any
+    second: Any
+    total: NDArray[np.float64]
+    weight: float
+
+    def __add__(self, other: Statistics) -> Statistics:
+        check_same_atoms(len(self.total), len(other.total))
+        return Statistics(
+            self.cost + other.cost, self.second + other.second, self.total + other.total, self.weight + other.weight
+        )
+
+
+@dataclass(frozen=True)
+class GraphStatistics:
+    """The same for one-hot codes, whose cost is the Laplacian of a graph and whose V is diagonal.
+
+    together : (K, K) sparse, how often two atoms are neighbours (ordered pairs, so symmetric; an atom may be its own)
+    counts : (K,) how often each atom is active
+    """
+
+    together: Any
+    counts: NDArray[np.float64]
+
+    def __add__(self, other: GraphStatistics) -> GraphStatistics:
+        check_same_atoms(len(self.counts), len(other.counts))
+        return GraphStatistics(self.together + other.together, self.counts + other.counts)
+
+
+@dataclass(frozen=True)
+class PairStatistics:
+    """The same for codes with many active atoms, dense; the cost is second − together.
+
+    together : (K, K) sum of ααᵀ over pairs of neighbours, an item being its own
+    second : (K, K) sum of ααᵀ over items, each times the number of its neighbours
+    """
+
+    together: NDArray[np.float64]
+    second: NDArray[np.float64]
+
+    def __add__(self, other: PairStatistics) -> PairStatistics:
+        check_same_atoms(len(self.second), len(other.second))
+        return PairStatistics(self.together + other.together, self.second + other.second)
+
+
+def check_same_atoms(first: int, second: int) -> None:
+    if first != second:
+        raise ValueError(
+            f"Statistics of {first} and of {second} atoms cannot be added: make both with the same dictionary."
+        )
+
+
+def code_statistics(codes: Any, D: Any, constraint: str) -> Statistics:
+    """Statistics of codes (n, K), sparse or dense, under the difference operator D (n, M).
+
+    ``constraint`` weighs the items in V: "frequency" all alike, as in the paper, "degree" by how many differences
+    each takes part in (the diagonal of DDᵀ), which for one-hot codes is the degree in the graph.
+    """
+    A = sparse.csr_array(codes, dtype=np.float64)
+    weights = np.ones(A.shape[0]) if constraint == "frequency" else np.asarray((D.multiply(D)).sum(axis=1)).ravel()
+    differences = sparse.csr_array(D.T @ A)
+    weighted = sparse.diags_array(weights) @ A
+    return Statistics(
+        sparse.csr_array(differences.T @ differences),
+        sparse.csr_array(A.T @ weighted),
+        np.asarray(weighted.sum(axis=0)).ravel(),
+        float(weights.sum()),
+    )

@@ -1,0 +1,218 @@
+"""The sparse manifold transform in general: any code, any neighbours, first or second differences (paper 4)."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pellucid._base import NAMES_IN, Fitted, SavedMixin
+from pellucid.manifold.codes import LassoCode, NearestCode, ThresholdCode
+from pellucid.manifold.differences import (
+    check_pairs,
+    first_differences,
+    local_weights,
+    mean_weights,
+    metric_pairs,
+    second_differences,
+    temporal_pairs,
+)
+from pellucid.manifold.spectral import solve
+from pellucid.manifold.statistics import Statistics, code_statistics
+
+CODES = {"nearest", "threshold", "lasso"}
+
+
+class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
+    """A sparse code f, and the linear map P of codes under which neighbours are closest: x ↦ P f(x).
+
+    ``fit`` does all at once. Where the data come in parts, ``partial_fit`` adds each part to the statistics (the first
+    one makes the dictionary) and ``solve`` finishes.
+
+    Parameters
+    ----------
+    n_components : dimensions of the embedding
+    code : "nearest" (one-hot, Euclidean), "threshold" (all atoms of a cosine above ``threshold``), "lasso" (sparse
+        coding), or any transformer, of which a clone is fitted; its codes may be sparse or dense. With a quadratic
+        expansion and temporal neighbours this is slow feature analysis. Only models with a named code can be saved
+    n_atoms : size of the dictionary of a named code
+    threshold, alpha : of the codes "threshold" and "lasso"
+    neighbors : "metric" (the nearest by Euclidean distance), "temporal" (rows that follow each other), "noise" (two
+        copies of a row with Gaussian noise each), or "pairs" (given to ``fit``)
+    n_neighbors : how many are near by metric, and how many noisy pairs are made of a row
+    noise : standard deviation of the noise
+    order : 1, neighbours are to be close (Optimization 1), or 2, an item is to be close to what its neighbours predict
+        (Optimization 2)
+    interpolation : for order 2, "local", weights that rebuild the row from its neighbours best, or "mean", equal ones
+        (temporal or spatial interpolation)
+    constraint : what has unit covariance: codes as they come ("frequency", as in the paper), or each weighed by how
+        many neighbours it has ("degree")
+    skip : "constant", leave out the constant function if codes can express it, or how many dimensions to leave out
+    random_state : seed
+
+    Attributes
+    ----------
+    components_ : (n_components, K) P; fewer rows if codes have fewer dimensions
+    eigenvalues_ : (n_components,) what each dimension adds to the cost, smallest first
+    atoms_ : (K, d) the dictionary, if the code has one
+    statistics_ : what was added up (not saved)
+    """
+
+    _fitted_arrays: ClassVar[dict[str, Fitted]] = {
+        "components_": Fitted("f", ("components", "atoms")),
+        "eigenvalues_": Fitted("f", ("components",)),
+        "atoms_": Fitted("f", ("atoms", "n_features_in_")),
+        **NAMES_IN,
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "code": [StrOptions(CODES), HasMethods(["fit", "transform"])],
+        "n_atoms": [Interval(Integral, 1, None, closed="left")],
+        "threshold": [Interval(Real, -1, 1, closed="both")],
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "neighbors": [StrOptions({"metric", "temporal", "noise", "pairs"})],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "noise": [Interval(Real, 0, None, closed="neither")],
+        "order": [Interval(Integral, 1, 2, closed="both")],
+        "interpolation": [StrOptions({"local", "mean"})],
+        "constraint": [StrOptions({"frequency", "degree"})],
+        "skip": [StrOptions({"constant"}), Interval(Integral, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 32,
+        *,
+        code: Any = "nearest",
+        n_atoms: int = 256,
+        threshold: float = 0.3,
+        alpha: float = 0.1,
+        neighbors: str = "metric",
+        n_neighbors: int = 10,
+        noise: float = 0.1,
+        order: int = 1,
+        interpolation: str = "local",
+        constraint: str = "frequency",
+        skip: str | int = "constant",
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.code = code
+        self.n_atoms = n_atoms
+        self.threshold = threshold
+        self.alpha = alpha
+        self.neighbors = neighbors
+        self.n_neighbors = n_neighbors
+        self.noise = noise
+        self.order = order
+        self.interpolation = interpolation
+        self.constraint = constraint
+        self.skip = skip
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def fit(
+        self, X: ArrayLike, y: object = None, *, pairs: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> SparseManifoldTransform:
+        """Fit to rows (n, d).
+
+        ``pairs`` (m, 2) are row numbers of neighbours, for ``neighbors="pairs"``; ``groups`` (n,) names the sequence
+        of each row, for ``neighbors="temporal"``.
+        """
+        self._forget()
+        return self.partial_fit(X, y, pairs=pairs, groups=groups).solve()
+
+    def partial_fit(
+        self, X: ArrayLike, y: object = None, *, pairs: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> SparseManifoldTransform:
+        """Add the statistics of rows (n, d), neighbours being looked for among them; ``solve`` finishes."""
+        self._validate_params()
+        first = not hasattr(self, "code_")
+        data = validate_data(self, X, reset=first, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        if first:
+            self._seed = check_random_state(self.random_state)
+            self.code_ = self._make_code().fit(data)
+            if hasattr(self.code_, "atoms_"):
+                self.atoms_ = self.code_.atoms_
+        elif not hasattr(self, "statistics_"):
+            raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
+        added = self._statistics(data, pairs, groups)
+        before = getattr(self, "statistics_", None)
+        self.statistics_ = added if before is None else before + added
+        return self
+
+    def solve(self) -> SparseManifoldTransform:
+        """Find the map P for the statistics added up so far."""
+        check_is_fitted(self, "statistics_")
+        self.components_, self.eigenvalues_ = solve(self.statistics_, self.n_components, self.skip)
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Embeddings (n, n_components) of rows."""
+        check_is_fitted(self, "components_")
+        data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return np.asarray(self._fitted_code().transform(data) @ self.components_.T)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _forget(self) -> None:
+        for name in ("code_", "atoms_", "statistics_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _make_code(self) -> Any:
+        if not isinstance(self.code, str):
+            return clone(self.code)
+        if self.code == "nearest":
+            return NearestCode(self.n_atoms, random_state=self._seed)
+        if self.code == "threshold":
+            return ThresholdCode(self.n_atoms, threshold=self.threshold, random_state=self._seed)
+        return LassoCode(self.n_atoms, alpha=self.alpha, random_state=self._seed)
+
+    def _fitted_code(self) -> Any:
+        """The code; of a model that was loaded, made from its atoms."""
+        if not hasattr(self, "code_"):
+            self._seed = check_random_state(self.random_state)
+            self.code_ = self._make_code()
+            self.code_.atoms_, self.code_.n_features_in_ = self.atoms_, self.n_features_in_
+        return self.code_
+
+    def _statistics(self, data: NDArray[Any], pairs: ArrayLike | None, groups: ArrayLike | None) -> Statistics:
+        if (pairs is not None) != (self.neighbors == "pairs"):
+            raise ValueError(f'pairs belong to neighbors="pairs", and neighbors is {self.neighbors!r}.')
+        if groups is not None and self.neighbors != "temporal":
+            raise ValueError(f'groups belong to neighbors="temporal", and neighbors is {self.neighbors!r}.')
+        n = len(data)
+        if self.neighbors == "noise":
+            shape = (2 * self.n_neighbors, *data.shape)
+            data = (data + self.noise * self._seed.standard_normal(shape)).reshape(-1, data.shape[1])
+            half = self.n_neighbors * n
+            found = np.stack([np.arange(half), half + np.arange(half)], axis=1)
+        elif self.neighbors == "metric":
+            found = metric_pairs(data, self.n_neighbors)
+        elif self.neighbors == "temporal":
+            found = temporal_pairs(n, groups, self.order)
+        else:
+            assert pairs is not None
+            found = check_pairs(pairs, n)
+        n = len(data)
+        if self.order == 1:
+            D = first_differences(found, n)
+        elif self.interpolation == "local":
+            D = second_differences(found, local_weights(data, found), n)
+        else:
+            D = second_differences(found, mean_weights(found, n), n)
+        return code_statistics(self.code_.transform(data), D, self.constraint)

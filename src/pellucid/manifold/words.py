@@ -1,0 +1,183 @@
+"""Word vectors by the sparse manifold transform: one-hot tokens, neighbours in the text (paper 4, section 2)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from pellucid._base import Fitted, SavedMixin, unit_rows
+from pellucid.manifold.spectral import solve_graph
+from pellucid.manifold.statistics import GraphStatistics
+
+TOKEN = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
+
+
+class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
+    """Vectors for words, from who stands near whom: words that occur in the same surroundings get alike vectors.
+
+    Parameters
+    ----------
+    n_components : length of the vectors
+    window : how many words before and after a word are its neighbours, within a text
+    vocabulary_size : so many of the most frequent words get a vector; others are passed over as if they were not there
+    min_count : a word must occur so often
+    constraint : "frequency" as in the paper, or "degree"
+    skip : "constant", or how many dimensions to leave out
+
+    Attributes
+    ----------
+    vocabulary_ : (K,) words, most frequent first
+    vectors_ : (K, n_components) a unit vector for each word; zeros for a word that never has a neighbour
+    counts_ : (K,) how often each occurs
+    eigenvalues_ : (n_components,)
+    statistics_ : what was added up (not saved)
+    """
+
+    _fitted_arrays: ClassVar[dict[str, Fitted]] = {
+        "vocabulary_": Fitted("U", ("words",)),
+        "vectors_": Fitted("f", ("words", "components")),
+        "counts_": Fitted("i", ("words",)),
+        "eigenvalues_": Fitted("f", ("components",)),
+    }
+    _fitted_values: ClassVar[dict[str, type]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "window": [Interval(Integral, 1, None, closed="left")],
+        "vocabulary_size": [Interval(Integral, 2, None, closed="left")],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "constraint": [StrOptions({"frequency", "degree"})],
+        "skip": [StrOptions({"constant"}), Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        window: int = 4,
+        vocabulary_size: int = 10_000,
+        *,
+        min_count: int = 5,
+        constraint: str = "frequency",
+        skip: str | int = "constant",
+    ) -> None:
+        self.n_components = n_components
+        self.window = window
+        self.vocabulary_size = vocabulary_size
+        self.min_count = min_count
+        self.constraint = constraint
+        self.skip = skip
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.no_validation = True
+        return tags
+
+    def fit(self, X: str | Iterable[str | Sequence[str]], y: object = None) -> WordManifoldTransform:
+        """Fit to texts, each a string or a list of tokens; one string is one text."""
+        self._validate_params()
+        for name in ("statistics_", "vocabulary_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        return self.partial_fit(X, y).solve()
+
+    def partial_fit(self, X: str | Iterable[str | Sequence[str]], y: object = None) -> WordManifoldTransform:
+        """Add the statistics of more texts; the first ones make the vocabulary. ``solve`` finishes."""
+        self._validate_params()
+        texts = tokens_of(X)
+        if not hasattr(self, "vocabulary_"):
+            words = frequent(texts, self.vocabulary_size, self.min_count)
+            self.vocabulary_ = np.array(words, dtype=object)
+        elif not hasattr(self, "statistics_"):
+            raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
+        added = word_statistics(texts, self._places(), self.window)
+        before = getattr(self, "statistics_", None)
+        self.statistics_ = added if before is None else before + added
+        self.counts_ = self.statistics_.counts.astype(np.int64)
+        return self
+
+    def solve(self) -> WordManifoldTransform:
+        """Find the vectors for the statistics added up so far."""
+        check_is_fitted(self, "statistics_")
+        P, self.eigenvalues_ = solve_graph(self.statistics_, self.n_components, self.skip, self.constraint)
+        self.vectors_ = unit_rows(np.ascontiguousarray(P.T))
+        return self
+
+    def transform(self, X: str | Iterable[str | Sequence[str]]) -> NDArray[np.float64]:
+        """Mean direction (n, n_components) of the words of each text; zeros where it has none of the vocabulary."""
+        check_is_fitted(self, "vectors_")
+        places = self._places()
+        rows = [[places[token] for token in text if token in places] for text in tokens_of(X)]
+        return unit_rows(np.array([self.vectors_[row].sum(axis=0) for row in rows]))
+
+    def most_similar(self, word: str, k: int = 10) -> list[tuple[str, float]]:
+        """The k words of the most similar vectors, with their cosines, best first."""
+        check_is_fitted(self, "vectors_")
+        places = self._places()
+        if word not in places:
+            near = [w for w in self.vocabulary_ if w.lower() == word.lower()]
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise KeyError(f"{word!r} is not among the {len(places)} words of the vocabulary.{hint}")
+        cosines = self.vectors_ @ self.vectors_[places[word]]
+        cosines[places[word]] = -np.inf
+        best = np.argsort(-cosines, kind="stable")[: min(k, len(cosines) - 1)]
+        return [(str(self.vocabulary_[i]), float(cosines[i])) for i in best]
+
+    def _places(self) -> dict[str, int]:
+        return {str(word): place for place, word in enumerate(self.vocabulary_)}
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.vectors_.shape[1])
+
+
+def tokens_of(texts: str | Iterable[str | Sequence[str]]) -> list[list[str]]:
+    """Each text as tokens: a list as it is, a string cut into its words in lower case."""
+    if isinstance(texts, str):
+        texts = [texts]
+    found: list[list[str]] = []
+    for number, text in enumerate(texts):
+        if isinstance(text, str):
+            found.append(TOKEN.findall(text.lower()))
+            continue
+        words: list[Any] = list(text) if isinstance(text, Iterable) else [None]
+        if not all(isinstance(token, str) for token in words):
+            raise ValueError(f"Text {number} must be a string or a list of tokens.")
+        found.append(words)
+    if not found:
+        raise ValueError("There are no texts: give at least one.")
+    return found
+
+
+def frequent(texts: list[list[str]], size: int, min_count: int) -> list[str]:
+    """The most frequent words, ties in order of the alphabet."""
+    counts = Counter(token for text in texts for token in text)
+    words = sorted((word for word, count in counts.items() if count >= min_count), key=lambda w: (-counts[w], w))
+    if len(words) < 2:
+        raise ValueError(f"Fewer than two words occur {min_count} times: give more text or a smaller min_count.")
+    return words[:size]
+
+
+def word_statistics(texts: list[list[str]], places: dict[str, int], window: int) -> GraphStatistics:
+    """Statistics of one-hot tokens with neighbours up to ``window`` apart."""
+    K = len(places)
+    known = [np.array([places[token] for token in text if token in places], dtype=np.int64) for text in texts]
+    tokens = np.concatenate(known)
+    text = np.repeat(np.arange(len(known)), [len(part) for part in known])
+    counts = np.bincount(tokens, minlength=K)
+    together = sparse.csr_array((K, K))
+    for apart in range(1, window + 1):
+        same = text[apart:] == text[:-apart]
+        first, second = tokens[:-apart][same], tokens[apart:][same]
+        together = together + sparse.coo_array((np.ones(len(first)), (first, second)), shape=(K, K)).tocsr()
+    return GraphStatistics(sparse.csr_array(together + together.T), counts.astype(np.float64))
