@@ -97,7 +97,7 @@ def test_the_wheel_serves_the_page(tmp_path):
     place = run(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip()
     # dependencies come from here; a plain path does not bring the editable Pellucid along
     (Path(place) / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
-    told = json.loads(run(str(python), "-c", SERVED).stdout)
+    told = json.loads(run(str(python), "-I", "-c", SERVED).stdout)
     assert Path(told["home"]).is_relative_to(tmp_path / "clean")
     assert '<div id="app">' in told["found"][""][1]
     assert told["found"][""] == told["found"]["concepts"]

@@ -238,7 +238,15 @@ def test_the_api_survives_a_fuzzer(parts, tmp_path):
 
     file = tmp_path / "model.safetensors"
     pellucid.save(parts[1], file)
-    app = create_app(collection=parts[0], model=file, hosts=("127.0.0.1", "localhost", "testserver"))
+    X = parts[0].vectors()
+    binary = pellucid.BinaryAutoencoder(rank=3, acceptance="relative", max_concepts=4, random_state=0).fit(X)
+    clusters = pellucid.CommonalityClustering(3, 2, 2, tol=1e-3, random_state=0).fit(X)
+    app = create_app(
+        collection=parts[0],
+        model=[file, binary, clusters],
+        image_shape=(3, 4),
+        hosts=("127.0.0.1", "localhost", "testserver"),
+    )
     app.state.pellucid.preparation.start()
     assert app.state.pellucid.preparation.wait(60)
     app.state.pellucid.check_stability = lambda n_runs: None  # refits take their time, and are tested elsewhere

@@ -14,9 +14,9 @@ PICTURES = Path(os.environ.get("PELLUCID_PICTURES", ROOT / "build" / "explorer")
 
 @pytest.fixture(scope="session")
 def scenes_folder(tmp_path_factory):
-    """The demo's collection and model."""
+    """The demo's collection and models."""
     import pellucid
-    from pellucid import ConceptSubspaces
+    from pellucid import BinaryAutoencoder, CommonalityClustering, ConceptSubspaces
     from pellucid.datasets import load_scenes
     from pellucid.preprocessing import CenteredNormalizer
     from pellucid.search import Collection
@@ -28,6 +28,10 @@ def scenes_folder(tmp_path_factory):
     labels = [[name for name, on in zip(scenes.coarse_names, row) if on] for row in scenes.coarse]
     Collection.create(folder / "collection", X, [f"scene-{i}" for i in range(len(X))], text=scenes.texts, labels=labels)
     pellucid.save(model, folder / "model.safetensors")
+    some = X[::3]
+    pellucid.save(BinaryAutoencoder(rank=6, random_state=0).fit(some), folder / "binary.safetensors")
+    clusters = CommonalityClustering(6, 4, 6, random_state=0, tol=1e-3).fit(some)
+    pellucid.save(clusters, folder / "clusters.safetensors")
     return folder
 
 
@@ -36,7 +40,8 @@ def explorer(scenes_folder):
     pytest.importorskip("fastapi", reason="the explore extra is not installed")
     from pellucid.explorer import serve
 
-    server = serve(scenes_folder / "collection", scenes_folder / "model.safetensors")
+    models = [scenes_folder / f"{name}.safetensors" for name in ("model", "binary", "clusters")]
+    server = serve(scenes_folder / "collection", models)
     server.start()
     assert server.app.state.pellucid.preparation.wait(120)
     yield server

@@ -17,6 +17,7 @@ from pellucid import __version__
 # command -> (module in this package, line in the help); the help shows without importing any of them
 COMMANDS = {
     "binary": ("binary", "Find yes/no concepts behind vectors, and draw them as a graph."),
+    "clusters": ("clusters", "Sort vectors into groups, beside what all of them share."),
     "completion": ("completion", "Print the script that completes commands in your shell."),
     "concepts": ("concepts", "Learn what vectors are made of, and take them apart."),
     "demo": ("demo", "Learn what 3 000 scenes are made of, and search them by concept."),

@@ -55,6 +55,8 @@ def same_preparation(folder: Path, model: Any) -> bool:
     import numpy as np
 
     before, kept = getattr(model, "preprocessing_", None), preparation(folder)
+    if before is not None and not before.center:  # plain normalisation can be done at any time, and again
+        return True
     if kept is not None and before is not None and not np.array_equal(before.mean_, kept.mean_):
         raise click.UsageError(f"{folder} was prepared for another model: index its vectors again with --model.")
     return before is None or kept is not None

@@ -9,19 +9,32 @@ from typing import Any
 
 import click
 
-from pellucid.cli._common import load_model, read_words
+from pellucid.cli._common import read_words
 
 PORT = 8750
 
 
-@click.command(
-    "explore", epilog="Example:  pellucid explore pellucid-demo/collection --model pellucid-demo/model.safetensors"
-)
+class ImageShape(click.ParamType):
+    """Height and width, and 3 for colours, with an x between them."""
+
+    name = "shape"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        sides = str(value).lower().split("x")
+        if len(sides) not in (2, 3) or not all(side.isdigit() and int(side) > 0 for side in sides):
+            self.fail(f"{value!r} is not a shape such as 28x28 or 32x32x3.", param, ctx)
+        return tuple(int(side) for side in sides)
+
+
+@click.command("explore")
 @click.argument("collection", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option(
+    "-m",
     "--model",
+    multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Model file with the concepts; names given on the page are saved in it.",
+    help="Model file of `concepts fit`, `binary fit` or `clusters fit`, once for each kind; names given to concepts on "
+    "the page are saved in it.",
 )
 @click.option(
     "--words",
@@ -42,26 +55,44 @@ PORT = 8750
     envvar="PELLUCID_TOKEN",
     help="What a browser must know, 16 characters or more; better in the variable PELLUCID_TOKEN, unseen.",
 )
+@click.option(
+    "--image-shape",
+    type=ImageShape(),
+    help="Height and width if the vectors are pictures, such as 28x28 or 32x32x3: parts and atoms are shown so.",
+)
 @click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
 def command(
     collection: Path,
-    model: Path | None,
+    model: tuple[Path, ...],
     words: Path | None,
     host: str,
     port: int | None,
     token: str | None,
+    image_shape: tuple[int, ...] | None,
     no_browser: bool,
 ) -> None:
-    """Look at COLLECTION on a map, take its items apart, and search it by concept, in a browser."""
+    """Look at COLLECTION on a map, take its items apart, and search it by concept, in a browser.
+
+    \b
+    Examples:
+      pellucid explore pellucid-demo/collection --model pellucid-demo/model.safetensors
+      pellucid explore photos -m concepts.safetensors -m clusters.safetensors -m binary.safetensors
+      pellucid explore digits -m clusters.safetensors --image-shape 28x28
+    """
+    from pellucid import persistence
     from pellucid.cli._prepared import same_preparation
     from pellucid.explorer import Server, serve
 
-    if model is not None and not same_preparation(collection, load_model(model)):
-        raise click.UsageError(f"{collection} holds vectors as they came: index them with --model to see concepts.")
+    for file in model:
+        if not same_preparation(collection, persistence.load(file)):
+            raise click.UsageError(
+                f"{collection} holds vectors as they came, and {file} was fitted to others: index them with --model."
+            )
     vocabulary: dict[str, Any] = {} if words is None else dict(zip(("words", "word_vectors"), read_words(words)))
 
     def on(where: int) -> Server:
-        return serve(collection, model, host=host, port=where, token=token, **vocabulary)
+        more = {"image_shape": image_shape, **vocabulary}
+        return serve(collection, list(model), host=host, port=where, token=token, **more)
 
     try:
         server = on(PORT if port is None else port)

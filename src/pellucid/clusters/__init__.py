@@ -1,5 +1,6 @@
 """Clusters with a dictionary each, and one dictionary for what all of them share."""
 
 from pellucid.clusters.estimator import CommonalityClustering, Encoded
+from pellucid.clusters.shares import part_shares
 
-__all__ = ["CommonalityClustering", "Encoded"]
+__all__ = ["CommonalityClustering", "Encoded", "part_shares"]

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from numpy.typing import ArrayLike
 
-    from pellucid.concepts import ConceptSubspaces
     from pellucid.search import Collection
 
 __all__ = ["LOCAL_HOSTS", "Limits", "Server", "create_app", "explore", "serve"]
@@ -23,37 +22,34 @@ __all__ = ["LOCAL_HOSTS", "Limits", "Server", "create_app", "explore", "serve"]
 def create_app(
     *,
     collection: Collection | str | Path,
-    model: ConceptSubspaces | str | Path | None = None,
+    model: Any = None,
     words: Sequence[str] | None = None,
     word_vectors: ArrayLike | None = None,
     token: str | None = None,
     hosts: Sequence[str] | None = LOCAL_HOSTS,
     limits: Limits | None = None,
+    image_shape: Sequence[int] | None = None,
 ) -> FastAPI:
     """The service as an ASGI application.
 
     Parameters
     ----------
     collection : ``Collection``, or the folder of one
-    model : fitted ``ConceptSubspaces``, or its file, in which renamed concepts are then saved; None for a map and plain
-        search alone
+    model : fitted ``ConceptSubspaces``, or its file, in which renamed concepts are then saved; a model of binary
+        concepts or of clusters; or a list of these, at most one of each kind; None for a map and plain search alone
     words, word_vectors : vocabulary for captions; without it the words of the items' own texts are used
     token : what a client must know; compared in constant time
     hosts : names by which the service may be addressed; None for any, which needs a token
     limits : what one request may ask for
+    image_shape : (height, width), or (height, width, 3), if the vectors are pictures: then parts and atoms are shown so
     """
     require("fastapi", "explore")
     check_token(token, needed=hosts is None)
-    from pellucid import persistence
-    from pellucid.concepts import ConceptSubspaces
     from pellucid.explorer.app import build
+    from pellucid.explorer.models import open_models
     from pellucid.explorer.state import State
     from pellucid.search import Collection
 
     opened = collection if isinstance(collection, Collection) else Collection.open(collection)
-    file = Path(model) if isinstance(model, (str, Path)) else None
-    fitted: Any = model if file is None else persistence.load(file)
-    if fitted is not None and not isinstance(fitted, ConceptSubspaces):
-        raise ValueError(f"The explorer shows ConceptSubspaces, but the model is a {type(fitted).__name__}.")
-    state = State(opened, fitted, file, words, word_vectors)
+    state = State(opened, open_models(model), words, word_vectors, image_shape)
     return build(state, token=token, hosts=hosts, limits=limits or Limits())

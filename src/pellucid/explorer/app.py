@@ -22,7 +22,8 @@ from pellucid.explorer.preparation import NotReady
 from pellucid.explorer.state import Conflict, State
 
 PAGE = Path(__file__).parent / "page"
-VIEWS = ("/", "/map", "/item", "/concepts")
+VIEWS = ("/", "/map", "/item", "/concepts", "/structure")
+MOST_DRAWN = 48  # items in an analogram: more cannot be read, nor assigned while somebody waits
 LOG = logging.getLogger("pellucid.explorer")
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": s.Problem, "description": text}
@@ -66,6 +67,7 @@ def build(state: State, *, token: str | None, hosts: Sequence[str] | None, limit
     _add_reading(app, state, limits)
     _add_searching(app, state, limits)
     _add_concepts(app, state)
+    _add_structure(app, state)
     _add_page(app)
     _add_errors(app)
     app.add_middleware(Guard, hosts=hosts, token=token, limits=limits)
@@ -193,6 +195,45 @@ def _add_concepts(app: FastAPI, state: State) -> None:
         """Give a concept another name, and save it in the model's file."""
         saved = state.rename(asked.concept, asked.name)
         return {"concepts": state.concept_names, "saved": saved}
+
+
+def _add_structure(app: FastAPI, state: State) -> None:
+    @app.get("/api/binary", response_model=s.Binary, responses=PROBLEMS)
+    def binary() -> Any:
+        """Each binary concept: how many items have it, its weight, words, the label that goes most with it."""
+        return state.once("binary", state.structure.binary)
+
+    @app.get("/api/bits", response_class=Octets, responses=BINARY)
+    def bits(concept: Annotated[int, Query(ge=0, le=65_535)]) -> Octets:
+        """Which items have a binary concept: uint16 per row, 1 or 0."""
+        return Octets(_little(state.structure.bits(concept)))
+
+    @app.get("/api/clusters", response_model=s.Clusters, responses=PROBLEMS)
+    def clusters() -> Any:
+        """Each cluster: its size, how much of its items is its own and how much is shared by all, its top items."""
+        return state.once("cluster cards", state.structure.cluster_cards)
+
+    @app.get("/api/predict", response_class=Octets, responses=BINARY)
+    def predict() -> Octets:
+        """The cluster of each item: uint16 per row."""
+        return Octets(_little(state.once("clusters", state.structure.clusters)))
+
+    @app.get("/api/atoms", response_class=Octets, responses=BINARY)
+    def atoms(cluster: Annotated[int | None, Query(ge=0, le=65_535)] = None) -> Octets:
+        """The atoms of a cluster, or the common ones: float32, one atom after the other."""
+        return Octets(_little(state.structure.atoms(cluster)))
+
+    @app.get("/api/reconstruct", response_class=Octets, responses=BINARY)
+    def reconstruct(id: s.Id) -> Octets:
+        """An item, what its cluster makes of it, and what it shares with all: float32, three vectors."""
+        return Octets(_little(state.structure.reconstruct(id)))
+
+    @app.post("/api/analogram", response_model=s.AnalogramOut, responses=PROBLEMS)
+    def analogram(asked: s.AnalogramRequest) -> Any:
+        """The graph of some items, or of the concepts, in which an edge flips one binary concept."""
+        if asked.items is not None and len(asked.items) > MOST_DRAWN:
+            raise ValueError(f"An analogram has at most {MOST_DRAWN} items.")
+        return state.analogram(asked.items, asked.by, asked.max_concepts, asked.max_nodes)
 
 
 def _add_page(app: FastAPI) -> None:

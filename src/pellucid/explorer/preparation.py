@@ -1,13 +1,13 @@
-"""What takes a while and is kept: layouts of the map and the share of every concept, made in the background."""
+"""What takes a while and is kept: layouts of the map, and what every model says of every item."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +28,34 @@ class NotReady(Exception):
     """Asked for something that is still being made."""
 
 
-class Preparation:
-    """Layouts and shares: ``progress`` says how far each is (1.0 when it can be had)."""
+class Task(NamedTuple):
+    """An array to make: its shape and type, what it depends on beside the items, and how it is computed."""
 
-    def __init__(self, items: Items, model: ConceptSubspaces | None) -> None:
-        self.items, self.model = items, model
-        self.progress = dict.fromkeys((*LAYOUTS, *(["shares"] if model is not None else [])), 0.0)
+    name: str
+    shape: tuple[int, int]
+    dtype: type
+    depends_on: tuple[Any, ...]
+    compute: Callable[[layout.Progress], NDArray[Any]]
+
+
+class Preparation:
+    """Layouts, shares and what ``more`` asks for: ``progress`` says how far each is (1.0 when it can be had).
+
+    warm : what to call when all is made, so that nobody has to wait for a kernel that is compiled
+    """
+
+    def __init__(
+        self,
+        items: Items,
+        model: ConceptSubspaces | None,
+        more: Sequence[Task] = (),
+        warm: Callable[[], object] | None = None,
+    ) -> None:
+        self.items, self.model, self.more, self.warm = items, model, more, warm
+        others = [*(["shares"] if model is not None else []), *(task.name for task in more)]
+        self.progress = dict.fromkeys((*LAYOUTS, *others), 0.0)
         self.failed: dict[str, str] = {}
-        self._made: dict[str, NDArray[np.float32]] = {}
+        self._made: dict[str, NDArray[Any]] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pellucid-explorer", daemon=True)
 
@@ -51,7 +71,7 @@ class Preparation:
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
-    def get(self, name: str) -> NDArray[np.float32]:
+    def get(self, name: str) -> NDArray[Any]:
         if name in self.failed:
             raise ValueError(f"The {name} could not be computed: {self.failed[name]}")
         if name not in self._made:
@@ -81,14 +101,22 @@ class Preparation:
         def neighbours(progress: layout.Progress) -> NDArray[np.float32]:
             return layout.neighbours(collection, items.positions, shared_axes(), self._made["pca"], progress)
 
-        self._make("pca", pca)
+        places = (len(items), 2)
+        self._make(Task("pca", places, np.float32, (), pca))
         if self.model is not None:
-            self._make("shares", self._shares)
+            model = self.model
+            shape = (len(model.concept_names_), len(items))
+            self._make(Task("shares", shape, np.float32, (model.atoms_, model.groups_, model.ridge), self._shares))
+        for task in self.more:
+            self._make(task)
         if "pca" in self._made:
-            self._make("neighbours", neighbours)
+            self._make(Task("neighbours", places, np.float32, (), neighbours))
+        if self.warm is not None and not self._stop.is_set():
+            self.warm()
 
-    def _make(self, name: str, compute: Callable[[layout.Progress], NDArray[np.float32]]) -> None:
+    def _make(self, task: Task) -> None:
         """Take it from the cache, or compute it and keep it there."""
+        name = task.name
 
         def progress(share: float) -> None:
             if self._stop.is_set():
@@ -96,10 +124,10 @@ class Preparation:
             self.progress[name] = min(share, 0.99)
 
         try:
-            path = self.items.collection.folder / FOLDER / f"{name}-{self._key(name)}.npy"
-            made = _read(path, self._shape(name))
+            path = self.items.collection.folder / FOLDER / f"{name}-{self._key(task)}.npy"
+            made = _read(path, task)
             if made is None:
-                made = compute(progress)
+                made = task.compute(progress)
                 _keep(path, made, name)
             self._made[name] = made
             self.progress[name] = 1.0
@@ -109,17 +137,14 @@ class Preparation:
             LOG.exception("The %s could not be computed.", name)
             self.failed[name] = f"{type(error).__name__}."
 
-    def _shape(self, name: str) -> tuple[int, int]:
-        return (len(self.model.concept_names_), len(self.items)) if name == "shares" and self.model else (
-            len(self.items), 2)  # fmt: skip
-
-    def _key(self, name: str) -> str:
+    def _key(self, task: Task) -> str:
         """Changes whenever the array would."""
         segments = [key for key, _ in self.items.collection.segments]
         parts = [repr(segments).encode(), self.items.positions.tobytes()]
-        if name == "shares" and self.model is not None:
-            parts += [np.ascontiguousarray(self.model.atoms_).tobytes(), self.model.groups_.tobytes()]
-            parts.append(repr(self.model.ridge).encode())
+        for given in task.depends_on:
+            parts.append(
+                np.ascontiguousarray(given).tobytes() if isinstance(given, np.ndarray) else repr(given).encode()
+            )
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
     def _shares(self, progress: layout.Progress) -> NDArray[np.float32]:
@@ -152,16 +177,16 @@ class _Stopped(Exception):
     pass
 
 
-def _read(path: Path, shape: tuple[int, int]) -> NDArray[np.float32] | None:
+def _read(path: Path, task: Task) -> NDArray[Any] | None:
     """What was kept, mapped; None if there is nothing, or nothing sound."""
     try:
         kept: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    return kept if kept.shape == shape and kept.dtype == np.float32 else None
+    return kept if kept.shape == task.shape and kept.dtype == task.dtype else None
 
 
-def _keep(path: Path, made: NDArray[np.float32], name: str) -> None:
+def _keep(path: Path, made: NDArray[Any], name: str) -> None:
     """Write it for the next time, and remove what it replaces; a folder that cannot be written costs only time."""
     try:
         path.parent.mkdir(exist_ok=True)

@@ -37,6 +37,10 @@ class CollectionInfo(BaseModel):
     model: str | None = Field(description="The file of the model, if it came from one.")
     concepts: list[str] = Field(description="The names, in the order of all arrays by concept; empty without a model.")
     gated: bool = Field(description="Whether the model knows the gated score.")
+    n_clusters: int | None = Field(description="How many clusters the model of clusters has, if there is one.")
+    n_binary: int | None = Field(description="How many binary concepts the model of them has, if there is one.")
+    files: dict[str, str] = Field(description="The file of each model: concepts, binary, clusters.")
+    image_shape: list[int] | None = Field(description="Height and width (and 3) if the vectors are pictures.")
     version: str
 
 
@@ -149,6 +153,71 @@ class Cooccurrence(BaseModel):
     matrix: list[list[float]] = Field(description="Of the items that use the concept of the row, the share that also "
                                                   "uses the one of the column.")  # fmt: skip
     items: int = Field(description="Items looked at.")
+
+
+class Label(BaseModel):
+    name: str
+    correlation: float = Field(description="Of the label with the bits, from -1 to 1.")
+
+
+class BinaryConcept(BaseModel):
+    concept: int
+    count: int = Field(description="Items that have it.")
+    share: float = Field(description="Of the weights of all binary concepts.")
+    words: list[str] = Field(description="Words whose vectors point along it.")
+    label: Label | None = Field(description="The label that goes most with it.")
+    top: list[Item]
+
+
+class Binary(BaseModel):
+    cka: float = Field(description="How much of the similarities the binary concepts explain; 1 is all.")
+    concepts: list[BinaryConcept]
+
+
+class Cluster(BaseModel):
+    cluster: int
+    count: int
+    own: float | None = Field(description="Mean share of its items that its own atoms make up.")
+    common: float | None = Field(description="Mean share that the common atoms make up.")
+    words: list[str]
+    top: list[Item] = Field(description="Items that fit it best.")
+
+
+class Clusters(BaseModel):
+    n_atoms: int
+    n_common: int
+    clusters: list[Cluster]
+
+
+class AnalogramRequest(Strict):
+    items: list[Id] | None = Field(None, min_length=1, description="Ids; the concepts of the model if not given.")
+    by: Literal["items", "model"] = Field(
+        "items", description="By binary concepts of these items alone, or by those of the model."
+    )
+    max_concepts: int | None = Field(None, ge=1, le=400)
+    max_nodes: int = Field(30, ge=2, le=200, description="No more concepts are taken than give a graph of that size.")
+
+
+class Node(BaseModel):
+    x: float
+    y: float
+    items: list[int] = Field(description="Which of the names stand here; none at a hidden node.")
+
+
+class SetApart(BaseModel):
+    share: float = Field(description="Of the weights of the concepts in the graph.")
+    items: list[int] = Field(description="The names on its smaller side.")
+
+
+class AnalogramOut(BaseModel):
+    names: list[str]
+    items: list[Item] | None
+    by: str
+    cka: float | None = Field(description="How much of the similarities all concepts of these items explain.")
+    share: float = Field(description="Of the weight of all concepts that tell the items apart, what the graph has.")
+    nodes: list[Node]
+    edges: list[tuple[int, int, int]] = Field(description="Node without a concept, node with it, concept.")
+    concepts: list[SetApart]
 
 
 class StabilityRequest(Strict):

@@ -107,10 +107,11 @@ def explore(collection: Any, model: Any = None, *, open_browser: bool = True, **
     Parameters
     ----------
     collection : ``Collection``, or the folder of one
-    model : fitted ``ConceptSubspaces``, or its file; a concept renamed on the page is saved in the file
+    model : fitted ``ConceptSubspaces``, or its file (a concept renamed on the page is saved in it), a model of binary
+        concepts or of clusters, or a list of these
     open_browser : bool, whether to show the page
-    settings : ``host`` (127.0.0.1), ``port`` (a free one), ``token`` (needed for any other host), and the ``words`` and
-        ``word_vectors`` that captions are made of
+    settings : ``host`` (127.0.0.1), ``port`` (a free one), ``token`` (needed for any other host), the ``words`` and
+        ``word_vectors`` that captions are made of, and the ``image_shape`` of vectors that are pictures
 
     Returns
     -------

@@ -17,7 +17,9 @@ from pellucid.concepts import ConceptSubspaces
 from pellucid.explorer.checking import Checking
 from pellucid.explorer.items import Items
 from pellucid.explorer.layout import sample
-from pellucid.explorer.preparation import Preparation, shares
+from pellucid.explorer.models import Models, check_dimension
+from pellucid.explorer.preparation import shares
+from pellucid.explorer.structure import Structure
 from pellucid.explorer.words import words_of_texts
 from pellucid.search import Collection, ConceptSearch
 
@@ -39,17 +41,21 @@ class State:
     def __init__(
         self,
         collection: Collection,
-        model: ConceptSubspaces | None,
-        model_path: Path | None,
+        models: Models,
         words: Sequence[str] | None,
         word_vectors: ArrayLike | None,
+        image_shape: Sequence[int] | None = None,
     ) -> None:
         if (words is None) != (word_vectors is None):
             raise ValueError("words and word_vectors go together: give both, or neither.")
-        self.collection, self.model, self.model_path = collection, model, model_path
+        check_dimension(models, collection.dimension)
+        model, model_path = models.concepts, models.files.get("concepts")
+        self.collection, self.model, self.model_path, self.models = collection, model, model_path, models
+        self.image_shape = _checked_shape(image_shape, collection.dimension)
         self.items = Items(collection)
+        self.structure = Structure(self.items, models, self.vocabulary)
         self.searcher = None if model is None else ConceptSearch(collection, model)
-        self.preparation = Preparation(self.items, model)
+        self.preparation = self.structure.preparation
         self.checking = None if model is None else Checking(self.items, model, self.preparation)
         self._given = None if words is None else ([str(w) for w in words], np.asarray(word_vectors, dtype=np.float32))
         if self._given is not None and self._given[1].shape != (len(self._given[0]), collection.dimension):
@@ -79,6 +85,10 @@ class State:
             "model": None if self.model_path is None else str(self.model_path),
             "concepts": self.concept_names,
             "gated": hasattr(self.model, "gate_coef_"),
+            "n_clusters": None if self.models.clusters is None else len(self.models.clusters.atoms_),
+            "n_binary": None if self.models.binary is None else len(self.models.binary.components_),
+            "files": {kind: str(file) for kind, file in self.models.files.items()},
+            "image_shape": self.image_shape,
             "version": __version__,
         }
 
@@ -200,10 +210,16 @@ class State:
 
     def strongest(self) -> NDArray[np.uint16]:
         """Per row the concept of its largest part."""
-        codes: NDArray[np.uint16] = self._once(
+        codes: NDArray[np.uint16] = self.once(
             "strongest", lambda: self.preparation.get("shares").argmax(axis=0).astype(np.uint16)
         )
         return codes
+
+    # structure
+
+    def analogram(self, items: list[str] | None, by: str, max_concepts: int | None, max_nodes: int) -> dict[str, Any]:
+        with self._turns:
+            return self.structure.analogram(items, by, max_concepts, max_nodes)
 
     # concepts
 
@@ -221,11 +237,11 @@ class State:
     def concepts(self) -> dict[str, Any]:
         model = self._need_model()
         source = self.vocabulary()[0]
-        captions = self._once("captions", self._captions)
+        captions = self.once("captions", self._captions)
         ready = self.preparation.has("shares")
         strongest = np.bincount(self.strongest(), minlength=len(captions)) if ready else None
-        mean = self._once("mean", lambda: self.preparation.get("shares").mean(axis=1)) if ready else None
-        top = self._once("top", self._top) if ready else None
+        mean = self.once("mean", lambda: self.preparation.get("shares").mean(axis=1)) if ready else None
+        top = self.once("top", self._top) if ready else None
         checked = self.checking.found if self.checking is not None else None
         labelled = dict(pair for c in self.items.columns if c.kind == "labels" for pair in zip(c.values, c.counts))
         return {
@@ -254,7 +270,7 @@ class State:
 
     def cooccurrence(self) -> dict[str, Any]:
         """How often concepts are used together in greedy codes: the paper's Figure 5, atoms of a concept as one."""
-        return {"concepts": self.concept_names, **self._once("cooccurrence", self._count_together)}
+        return {"concepts": self.concept_names, **self.once("cooccurrence", self._count_together)}
 
     def rename(self, concept: str, name: str) -> bool:
         """Give a concept another name; True if the model's file has it now."""
@@ -316,7 +332,7 @@ class State:
         matrix = counts / np.maximum(counts.diagonal()[:, None], 1)
         return {"counts": counts.diagonal().astype(int).tolist(), "matrix": matrix.tolist(), "items": len(rows)}
 
-    def _once(self, name: str, compute: Any) -> Any:
+    def once(self, name: str, compute: Any) -> Any:
         """Compute it the first time."""
         with self._lock:
             if name not in self._kept:
@@ -333,6 +349,18 @@ def inside(places: NDArray[np.float32], polygon: NDArray[np.float64]) -> NDArray
         if y1 != y2:
             within ^= crosses & (x < (x2 - x1) * ((y - y1) / (y2 - y1)) + x1)
     return within
+
+
+def _checked_shape(shape: Sequence[int] | None, dimension: int) -> list[int] | None:
+    """Height and width of the pictures that vectors are, and 3 if they have colours."""
+    if shape is None:
+        return None
+    sides = [int(side) for side in shape]
+    if len(sides) not in (2, 3) or min(sides) < 1 or sides[2:] not in ([], [3]) or int(np.prod(sides)) != dimension:
+        raise ValueError(
+            f"image_shape must be (height, width) or (height, width, 3) of {dimension} numbers, but is {tuple(sides)}."
+        )
+    return sides
 
 
 def _digest(path: Path) -> bytes:

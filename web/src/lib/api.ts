@@ -18,6 +18,10 @@ export interface Info {
   model: string | null;
   concepts: string[];
   gated: boolean;
+  n_clusters: number | null;
+  n_binary: number | null;
+  files: Record<string, string>;
+  image_shape: number[] | null;
   version: string;
 }
 export interface Status {
@@ -76,6 +80,37 @@ export interface Selection {
   items: Item[];
   shares: number[] | null;
   labels: Record<string, [string, number][]>;
+}
+export interface BinaryConcept {
+  concept: number;
+  count: number;
+  share: number;
+  words: string[];
+  label: { name: string; correlation: number } | null;
+  top: Item[];
+}
+export interface Cluster {
+  cluster: number;
+  count: number;
+  own: number | null;
+  common: number | null;
+  words: string[];
+  top: Item[];
+}
+export interface Clusters {
+  n_atoms: number;
+  n_common: number;
+  clusters: Cluster[];
+}
+export interface Analogram {
+  names: string[];
+  items: Item[] | null;
+  by: "items" | "model";
+  cka: number | null;
+  share: number;
+  nodes: { x: number; y: number; items: number[] }[];
+  edges: [number, number, number][];
+  concepts: { share: number; items: number[] }[];
 }
 export interface Query {
   x: string;
@@ -146,5 +181,14 @@ export const api = {
     post<{ concepts: string[]; saved: boolean }>("/api/rename", { concept, name }),
   selection: (layout: string, polygon: [number, number][], k: number) =>
     post<Selection>("/api/selection", { layout, polygon, k }),
+  binary: () => get<{ cka: number; concepts: BinaryConcept[] }>("/api/binary"),
+  bits: async (concept: number) => new Uint16Array(await bytes("/api/bits", { concept: String(concept) })),
+  clusters: () => get<Clusters>("/api/clusters"),
+  predict: async () => new Uint16Array(await bytes("/api/predict")),
+  atoms: async (cluster: number | null) =>
+    new Float32Array(await bytes("/api/atoms", cluster === null ? {} : { cluster: String(cluster) })),
+  reconstruct: async (id: string) => new Float32Array(await bytes("/api/reconstruct", { id })),
+  analogram: (asked: { items: string[] | null; by: string; max_nodes: number }, signal?: AbortSignal) =>
+    post<Analogram>("/api/analogram", asked, signal),
   thumbnail: (id: string) => address("/api/thumbnail", { id }),
 };

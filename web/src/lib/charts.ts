@@ -1,7 +1,8 @@
 // Results as pictures of their own, for slides and papers: plain SVG on white, in the colours of the page.
 
-import type { Explanation, Hit, Item, Parts } from "./api";
+import type { Analogram, BinaryConcept, Cluster, Explanation, Hit, Item, Parts } from "./api";
 import { css, hex, hue, mix } from "./colours";
+import { marks, placed } from "./graph";
 import { caption, percent, shared, signed } from "./state.svelte";
 
 const FONT = `font-family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"`;
@@ -100,4 +101,74 @@ export function heatChart(title: string, names: string[], matrix: number[][]): s
     });
   });
   return frame(left + names.length * side + 60, top + names.length * side + 20, out);
+}
+
+/** Bars of several stretches each, which may leave a rest. */
+function stacks(title: string, rows: { name: string; parts: [number, string][]; note: string }[], key: [string, string][]): string {
+  const out = [text(16, 28, cut(title, 80), 'font-weight="600"')];
+  let x = 130;
+  for (const [name, fill] of key) {
+    out.push(`<rect x="${x}" y="40" width="12" height="10" rx="2" fill="${fill}"/>`, text(x + 18, 50, name));
+    x += 40 + 8 * name.length;
+  }
+  rows.forEach(({ name, parts, note }, i) => {
+    const y = 66 + i * 24;
+    let left = 130;
+    out.push(text(120, y + 13, cut(name, 18), 'text-anchor="end"'));
+    out.push(`<rect x="130" y="${y}" width="300" height="17" rx="3" fill="#eceef2"/>`);
+    for (const [share, fill] of parts) {
+      const width = 300 * Math.max(0, Math.min(1, share));
+      out.push(`<rect x="${left.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="17" fill="${fill}"/>`);
+      left += width;
+    }
+    out.push(text(440, y + 13, cut(note, 44)));
+  });
+  return frame(760, 82 + rows.length * 24, out);
+}
+
+const OWN = "#4f5cd6";
+const COMMON = "#9aa3b2";
+const PARTS: [string, string][] = [["its own", OWN], ["shared by all", COMMON]];
+
+export const clustersChart = (title: string, clusters: Cluster[]) =>
+  stacks(
+    title,
+    clusters.map((c) => ({
+      name: `Cluster ${c.cluster} (${c.count})`, parts: [[c.own ?? 0, OWN], [c.common ?? 0, COMMON]], note: c.words.join(", "),
+    })),
+    PARTS,
+  );
+
+export const splitChart = (title: string, [own, common]: number[]) =>
+  stacks(title, [{ name: "parts", parts: [[own, OWN], [common, COMMON]], note: `own ${percent(own)}, shared ${percent(common)}` }], PARTS);
+
+export const binaryChart = (title: string, concepts: BinaryConcept[]) =>
+  stacks(
+    title,
+    concepts.map((c) => ({ name: `${c.concept} (${c.count})`, parts: [[c.share, OWN]], note: c.words.join(", ") || (c.label?.name ?? "") })),
+    [["share of the weights", OWN]],
+  );
+
+export function analogramChart(title: string, graph: Analogram): string {
+  const [width, height] = [960, 680];
+  const at = placed(graph, width, height, 190);
+  const line = (c: number) => hex(hue(c, graph.concepts.length, false));
+  const out = graph.edges.map(
+    ([v, u, c]) =>
+      `<line x1="${at[v].x.toFixed(1)}" y1="${at[v].y.toFixed(1)}" x2="${at[u].x.toFixed(1)}" y2="${at[u].y.toFixed(1)}" stroke="${line(c)}" stroke-width="2.4"/>`,
+  );
+  const halo = 'stroke="#fff" stroke-width="4" paint-order="stroke"';
+  marks(graph, at, width, height).forEach(({ x, y }, c) =>
+    out.push(`<text x="${x.toFixed(1)}" y="${(y + 4).toFixed(1)}" fill="${line(c)}" font-size="11" font-weight="650" text-anchor="middle" ${halo} ${FONT}>${c + 1}</text>`),
+  );
+  for (const node of at) {
+    const hidden = node.items.length === 0;
+    out.push(`<circle cx="${node.x.toFixed(1)}" cy="${node.y.toFixed(1)}" r="${hidden ? 3 : 6}" fill="${hidden ? "#fff" : "#1b1f27"}" stroke="${hidden ? "#8a93a3" : "#fff"}"/>`);
+    if (hidden) continue;
+    const name = graph.items ? caption(graph.items[node.items[0]]) : graph.names[node.items[0]];
+    const said = cut(name, 26) + (node.items.length > 1 ? ` +${node.items.length - 1}` : "");
+    out.push(text(node.x + node.dx, node.y + node.dy, said, `text-anchor="${node.anchor}" ${halo}`));
+  }
+  out.push(text(16, 28, cut(title, 80), 'font-weight="600"'));
+  return frame(width, height, out);
 }

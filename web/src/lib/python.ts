@@ -5,7 +5,7 @@ import { shared } from "./state.svelte";
 const quote = (text: string) => JSON.stringify(text);
 const names = (list: string[]) => (list.length === 1 ? quote(list[0]) : `[${list.map(quote).join(", ")}]`);
 
-function opening(search: boolean): string[] {
+function opening(search: boolean, other?: "clusters" | "binary"): string[] {
   const info = shared.info!;
   const lines = ["import pellucid"];
   lines.push(`from pellucid.search import Collection${search && info.concepts.length ? ", ConceptSearch" : ""}`, "");
@@ -13,6 +13,10 @@ function opening(search: boolean): string[] {
   if (info.concepts.length) {
     lines.push(info.model ? `model = pellucid.load(${quote(info.model)})` : "model = ...  # the model that was given to pellucid.explore");
     if (search) lines.push("search = ConceptSearch(collection, model)");
+  }
+  if (other) {
+    const file = info.files[other];
+    lines.push(file ? `${other} = pellucid.load(${quote(file)})` : `${other} = ...  # the model that was given to pellucid.explore`);
   }
   return lines;
 }
@@ -72,6 +76,35 @@ export const python = {
       "on = [used[:, model.groups_ == j].any(axis=1) for j in range(len(model.concept_names_))]",
       "for name, row in zip(model.concept_names_, on):",
       '    print(f"{name:16}", *(f"{(row & other).sum() / max(row.sum(), 1):.2f}" for other in on))'),
+  predict: () =>
+    block(...opening(false, "clusters"), "labels = clusters.predict(collection.vectors())",
+      "for cluster in range(len(clusters.atoms_)):", '    print(cluster, (labels == cluster).sum())'),
+  clusters: () =>
+    block(...opening(false, "clusters"), "X = collection.vectors()", "labels = clusters.predict(X)", "lengths = (X * X).sum(axis=1)",
+      'own, common = ((clusters.reconstruct(X, parts=part) * X).sum(axis=1) / lengths for part in ("cluster", "common"))',
+      "for cluster in range(len(clusters.atoms_)):", "    mine = labels == cluster",
+      '    print(f"{cluster}: {mine.sum()} items, {own[mine].mean():.0%} its own, {common[mine].mean():.0%} shared by all")'),
+  reconstruct: (id: string) =>
+    block(...opening(false, "clusters"), row(id), "for part in (\"cluster\", \"common\"):",
+      '    share = (clusters.reconstruct(x, parts=part) * x).sum() / (x * x).sum()', '    print(f"{share:6.1%}  {part}")'),
+  bits: (concept: number) =>
+    block(...opening(false, "binary"), "bits = binary.transform(collection.vectors())", `print(bits[:, ${concept}].sum(), "items have it")`),
+  binary: () =>
+    block(...opening(false, "binary"), "bits = binary.transform(collection.vectors())",
+      "for concept, weight in enumerate(binary.weights_ / binary.weights_.sum()):",
+      '    print(f"{concept:3} {weight:6.1%} {bits[:, concept].sum()} items")'),
+  analogram(ids: string[] | null, by: string, nodes: number) {
+    const lines = opening(false, by === "model" ? "binary" : undefined);
+    if (ids) lines.push(`names = ${JSON.stringify(ids)}`, "X = collection.vectors([collection.position(name) for name in names])");
+    else
+      lines.push("names = list(model.concept_names_)", "X = [model.atoms_[model.groups_ == j].mean(axis=0) for j in range(len(names))]",
+        "X = [x / (x @ x) ** 0.5 for x in X]");
+    if (by === "model") lines.push("binary.concepts_ = binary.transform(X)");
+    else lines.push("binary = pellucid.IterativeAssignment(4, random_state=0).fit(X)");
+    return block(...lines, "", "from pellucid.binary import analogram_of", "",
+      `view = analogram_of(binary, names=names, max_nodes=${nodes})`, 'view.graph.plot().figure.savefig("analogram.svg")',
+      'print(len(view.graph.nodes), "nodes,", len(view.weights), "concepts")');
+  },
   selection: (ids: string[]) =>
     block(...opening(false), `ids = ${JSON.stringify(ids)}`, "X = collection.vectors([collection.position(i) for i in ids])"),
 };

@@ -1,6 +1,6 @@
 // The address of the page is its state: every view can be linked to, and the back button goes back.
 
-export type View = "map" | "item" | "concepts";
+export type View = "map" | "item" | "concepts" | "structure";
 
 function read() {
   const view = location.pathname.slice(1) || "map";
@@ -24,7 +24,7 @@ export function link(view: View, values: Values = {}): string {
   const query = new URLSearchParams();
   for (const kept of ["colour", "layout"]) {
     const value = route.query.get(kept);
-    if (value && !(kept in values) && view !== "concepts") query.set(kept, value);
+    if (value && !(kept in values) && (view === "map" || view === "item")) query.set(kept, value);
   }
   for (const [key, value] of Object.entries(values)) {
     for (const one of Array.isArray(value) ? value : value ? [value] : []) query.append(key, one);

@@ -17,7 +17,9 @@ export type Colour =
   | { kind: "strongest" }
   | { kind: "share"; concept: string }
   | { kind: "label"; column: string }
-  | { kind: "has"; column: string; value: string };
+  | { kind: "has"; column: string; value: string }
+  | { kind: "cluster"; cluster: number | null }
+  | { kind: "bit"; concept: number };
 
 export function parseColour(text: string): Colour {
   const [kind, a = "", b = ""] = text.split(":").map((part) => {
@@ -31,6 +33,8 @@ export function parseColour(text: string): Colour {
   if (kind === "share") return { kind, concept: a };
   if (kind === "label") return { kind, column: a };
   if (kind === "has") return { kind, column: a, value: b };
+  if (kind === "cluster") return { kind, cluster: a === "" ? null : Number(a) || 0 };
+  if (kind === "bit") return { kind, concept: Number(a) || 0 };
   return { kind: "none" };
 }
 
@@ -38,6 +42,8 @@ export function writeColour(colour: Colour): string {
   if (colour.kind === "share") return `share:${enc(colour.concept)}`;
   if (colour.kind === "label") return `label:${enc(colour.column)}`;
   if (colour.kind === "has") return `has:${enc(colour.column)}:${enc(colour.value)}`;
+  if (colour.kind === "cluster") return colour.cluster === null ? "cluster" : `cluster:${colour.cluster}`;
+  if (colour.kind === "bit") return `bit:${colour.concept}`;
   return colour.kind;
 }
 

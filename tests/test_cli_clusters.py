@@ -1,0 +1,152 @@
+"""`pellucid clusters` on files, and its models in the explorer."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import pellucid
+from pellucid import vectors
+from pellucid.clusters import CommonalityClustering, part_shares
+from pellucid.preprocessing import CenteredNormalizer
+from pellucid.search import Collection
+from test_cli_commands import fails, found, run
+
+SMALL = ("--n-clusters", 3, "--n-atoms", 3, "--n-common", 2)
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    """Zeros, ones and twos."""
+    folder = tmp_path_factory.mktemp("digits")
+    X, y = load_digits(return_X_y=True)
+    X, y = X[y < 3].astype(np.float32), y[y < 3]
+    np.save(folder / "d.npy", X)
+    vectors.write(folder / "d.parquet", X, [f"digit [b] {i}" for i in range(len(X))])
+    found("clusters", "fit", folder / "d.npy", *SMALL, "-o", folder / "m.safetensors")
+    return folder, X, y
+
+
+def test_fit_is_what_the_library_does(digits, tmp_path):
+    folder, X, y = digits
+    told = found("clusters", "fit", folder / "d.parquet", *SMALL, "-o", tmp_path / "m.safetensors")
+    rows = CenteredNormalizer(center=False).fit_transform(X)
+    ours = CommonalityClustering(3, 3, 2, random_state=0).fit(rows)
+    loaded = pellucid.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(loaded.labels_, ours.labels_)
+    np.testing.assert_allclose(loaded.atoms_, ours.atoms_, atol=1e-5)
+    assert [c["rows"] for c in told["clusters"]] == np.bincount(ours.labels_, minlength=3).tolist()
+    own, common = part_shares(ours, rows)
+    for c in told["clusters"]:
+        assert c["own"] == pytest.approx(own[ours.labels_ == c["cluster"]].mean(), abs=1e-4)
+        assert c["common"] == pytest.approx(common[ours.labels_ == c["cluster"]].mean(), abs=1e-4)
+        assert all(name.startswith("digit [b]") for name in c["examples"])
+    table = np.array([np.bincount(y[loaded.labels_ == c], minlength=3) for c in range(3)])
+    assert table.max(axis=1).sum() > 0.97 * len(y)  # the clusters are the digits
+    said = run("clusters", "fit", folder / "d.parquet", *SMALL, "-o", tmp_path / "m.safetensors").stdout
+    assert "digit [b]" in said
+    assert "3 atoms a cluster" in said
+
+
+def test_predict_prints_and_writes(digits, tmp_path):
+    folder, X, _ = digits
+    model = folder / "m.safetensors"
+    fitted = pellucid.load(model)
+    rows = fitted.preprocessing_.transform(X)
+    labels, costs = fitted.predict(rows), fitted.transform(rows).min(axis=1)
+    told = found("clusters", "predict", folder / "d.npy", "-m", model)
+    assert [row["cluster"] for row in told] == labels.tolist()
+    np.testing.assert_allclose([row["cost"] for row in told], costs, rtol=1e-5)
+    run("clusters", "predict", folder / "d.parquet", "-m", model, "-o", tmp_path / "labels.csv")
+    written = list(csv.reader((tmp_path / "labels.csv").open(encoding="utf-8")))
+    assert written[0] == ["id", "cluster", "cost"]
+    assert [int(row[1]) for row in written[1:]] == labels.tolist()
+    assert written[1][0] == "digit [b] 0"
+    assert found("clusters", "predict", folder / "d.npy", "-m", model, "-o", tmp_path / "labels.npy")["rows"] == len(X)
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), labels)
+    buffer = io.BytesIO()
+    np.save(buffer, X[:4])
+    piped = run("clusters", "predict", "-", "-m", model, "-o", "-", stdin=buffer.getvalue()).stdout
+    assert [int(line.split(",")[1]) for line in piped.splitlines()[1:]] == labels[:4].tolist()
+    assert f"{len(X) - 20} more rows" in run("clusters", "predict", folder / "d.npy", "-m", model).stdout
+
+
+def test_preparation(digits, tmp_path):
+    folder, X, _ = digits
+    run("clusters", "fit", folder / "d.npy", *SMALL, "--normalise", "-o", tmp_path / "n.safetensors")
+    np.testing.assert_allclose(
+        pellucid.load(tmp_path / "n.safetensors").preprocessing_.mean_, CenteredNormalizer().fit(X).mean_, atol=1e-6
+    )
+    Collection.create(tmp_path / "collection", X / 16)
+    run("clusters", "fit", tmp_path / "collection", *SMALL, "--as-is", "-o", tmp_path / "c.safetensors")
+    assert not hasattr(pellucid.load(tmp_path / "c.safetensors"), "preprocessing_")
+
+
+def test_blocks_and_mini_batches(digits, tmp_path, monkeypatch):
+    folder = digits[0]
+    monkeypatch.setattr(vectors, "BLOCK_ROWS", 100)
+    monkeypatch.setattr("pellucid.cli.clusters_fit.MANY_ROWS", 200)
+    monkeypatch.setattr("pellucid.cli.clusters_fit.BATCH_ROWS", 128)
+    run("clusters", "fit", folder / "d.parquet", *SMALL, "-o", tmp_path / "m.safetensors")
+    assert pellucid.load(tmp_path / "m.safetensors").batch_size == 128
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.safetensors"]
+
+
+def test_what_was_learned_when_ctrl_c_came_is_kept(digits, tmp_path, monkeypatch):
+    import pellucid.clusters.estimator as estimator
+
+    def interrupted(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(estimator, "sweep", interrupted)
+    result = run("clusters", "fit", digits[0] / "d.npy", *SMALL, "-o", tmp_path / "m.safetensors", code=1)
+    assert "Stopped after 0 sweeps" in result.output
+    assert pellucid.load(tmp_path / "m.safetensors").n_iter_ == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["m.safetensors"]
+
+
+def test_misuse_of_clusters(digits, tmp_path):
+    folder, X, _ = digits
+    out = ("-o", tmp_path / "m.safetensors")
+    assert "must end in .safetensors" in fails("clusters", "fit", folder / "d.npy", "-o", tmp_path / "m", code=2)
+    assert "choose one" in fails("clusters", "fit", folder / "d.npy", "--normalise", "--as-is", *out, code=2)
+    assert "n_clusters=999" in fails("clusters", "fit", folder / "d.npy", "--n-clusters", 999, *out)
+    assert "must end in" in fails("clusters", "predict", folder / "d.npy", "-m", folder / "m.safetensors", "-o",
+                                  tmp_path / "x.txt", code=2)  # fmt: skip
+    pellucid.save(CenteredNormalizer().fit(X), tmp_path / "other.safetensors")
+    assert "holds a CenteredNormalizer" in fails(
+        "clusters", "predict", folder / "d.npy", "-m", tmp_path / "other.safetensors", code=2
+    )
+    np.save(tmp_path / "wide.npy", np.ones((3, 5)))
+    assert "64" in fails("clusters", "predict", tmp_path / "wide.npy", "-m", folder / "m.safetensors")
+    assert not (tmp_path / "m.safetensors").exists()
+
+
+def test_the_explorer_shows_vectors_as_they_came(digits, tmp_path):
+    """The model wants unit length, the collection keeps pixels: the parts are those of the prepared vector."""
+    pytest.importorskip("fastapi", reason="the explore extra is not installed")
+    from pellucid.cli._prepared import same_preparation
+    from pellucid.explorer import explore
+
+    folder, X, _ = digits
+    collection = Collection.create(tmp_path / "raw", X)
+    fitted = pellucid.load(folder / "m.safetensors")
+    assert same_preparation(tmp_path / "raw", fitted)
+    with explore(collection, folder / "m.safetensors", image_shape=(8, 8), open_browser=False) as server:
+        state = server.app.state.pellucid
+        assert state.preparation.wait(60)
+        rows = fitted.preprocessing_.transform(X)
+        np.testing.assert_array_equal(state.structure.clusters(), fitted.predict(rows))
+        np.testing.assert_allclose(state.structure.reconstruct("5")[0], rows[5], atol=1e-6)
+
+
+def test_shares_add_up_with_what_is_left(digits):
+    folder, X, _ = digits
+    fitted = pellucid.load(folder / "m.safetensors")
+    rows = fitted.preprocessing_.transform(X[:20]).astype(np.float64)
+    own, common = part_shares(fitted, rows)
+    rest = ((rows - fitted.reconstruct(rows)) * rows).sum(axis=1)
+    np.testing.assert_allclose(own + common + rest, 1, atol=1e-6)
+    np.testing.assert_array_equal(part_shares(fitted, np.zeros((2, 64)))[0], 0)
