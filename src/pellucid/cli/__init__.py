@@ -24,6 +24,7 @@ COMMANDS = {
     "explore": ("explore", "Look at a collection in a browser: map, parts, search by concept."),
     "index": ("index", "Make a collection that can be searched from a file of vectors."),
     "info": ("info", "Say what is in a model, a collection or a file of vectors."),
+    "manifold": ("manifold", "Embed vectors, images or words, without any network."),
     "search": ("search", "Search a collection, by one concept of an item if you like."),
     "select": ("select", "Choose a few rows that are unlike each other."),
 }

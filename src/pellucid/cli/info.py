@@ -61,7 +61,7 @@ def model(path: Path) -> dict[str, Any]:
         "path": str(path),
         "class": type(fitted).__name__,
         "parameters": fitted.get_params(),
-        "dimensions": fitted.n_features_in_,
+        "dimensions": getattr(fitted, "n_features_in_", None),  # words and images have none
         "preprocessing": None if before is None else {"class": type(before).__name__, **before.get_params()},
         "arrays": {
             name: list(np.shape(getattr(fitted, name))) for name in fitted._fitted_arrays if hasattr(fitted, name)
