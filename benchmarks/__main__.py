@@ -4,7 +4,19 @@ import importlib
 import sys
 from pathlib import Path
 
-ALL = ("startup", "solvers", "memory", "growth", "concepts", "search", "many_rows", "explorer", "selection", "binary")
+ALL = (
+    "startup",
+    "solvers",
+    "memory",
+    "growth",
+    "concepts",
+    "search",
+    "many_rows",
+    "explorer",
+    "selection",
+    "binary",
+    "clusters",
+)
 
 if __name__ == "__main__":
     names = sys.argv[1:] or ALL

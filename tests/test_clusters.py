@@ -467,6 +467,51 @@ def test_bad_input_gets_a_sentence(options, X, sentence):
         CommonalityClustering(3, **options).fit(X)
 
 
+def test_the_stable_number_of_clusters_is_found():
+    rng = np.random.default_rng(0)
+    X = np.repeat(np.eye(5, 8), 40, axis=0) + 0.1 * rng.standard_normal((200, 8))
+    model = CommonalityClustering(n_atoms=2, n_common=2, random_state=0)
+    found = model.select_n_clusters(X, sizes=(7, 3, 5), n_runs=3)
+    assert found.n_clusters == [3, 5, 7]
+    assert found.best == 5
+    assert found.stability[1] == pytest.approx(1)
+    assert found.spread[1] == pytest.approx(0)
+    assert all(np.isfinite(found.cost))
+    assert not hasattr(model, "labels_")
+    ax = found.plot()
+    assert ax.get_xlabel() == "clusters"
+    assert "chosen: 5" in [text.get_text() for text in ax.texts]
+
+
+@pytest.mark.parametrize(
+    ("options", "call", "sentence"),
+    [
+        ({}, dict(sizes=()), "Name numbers of clusters to try"),
+        ({}, dict(sizes=(1, 2)), "one cluster always agrees"),
+        ({}, dict(n_runs=1), "n_runs must be at least 2"),
+        (dict(init=[0, 1] * 10), {}, "needs a start of its own"),
+    ],
+)
+def test_a_scan_that_makes_no_sense_gets_a_sentence(options, call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        CommonalityClustering(2, 1, 0, **options).select_n_clusters(np.eye(20), **call)
+
+
+def test_pictures_of_parts_and_objective():
+    digits = load_digits(n_class=2)
+    X = unit_rows(digits.data)
+    model = CommonalityClustering(2, 3, 3, random_state=0).fit(X)
+    ax = model.plot_parts(X[:3], (8, 8))
+    assert len(ax.images) == 12
+    assert [text.get_text() for text in ax.texts][:4] == ["image", "= its cluster", "+ common to all", "+ rest"]
+    cluster, rest = ax.images[1], ax.images[3]
+    assert cluster.get_clim() == rest.get_clim() == ax.images[0].get_clim()  # one scale, so that parts can be compared
+    np.testing.assert_allclose(
+        sum(np.asarray(image.get_array()) for image in ax.images[1:4]), ax.images[0].get_array(), atol=1e-12
+    )
+    assert model.plot_objective().get_ylabel() == "objective"
+
+
 def test_too_few_sweeps_are_said_so():
     X, _ = planted(n=300)
     with pytest.warns(ConvergenceWarning, match="made 1 sweeps and still moved"):

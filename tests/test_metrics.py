@@ -1,9 +1,18 @@
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pellucid.metrics import average_precision, concept_retrieval, mean_average_precision, top_k
+from pellucid.metrics import (
+    average_precision,
+    clustering_error,
+    concept_retrieval,
+    matched_labels,
+    mean_average_precision,
+    top_k,
+)
 
 
 def plain_ap(relevant, k):
@@ -66,3 +75,21 @@ def test_concept_retrieval_by_hand():
     np.testing.assert_allclose(worse.per_concept[:, 0], [1, 0])
     with pytest.raises(ValueError, match="No query has any concept"):
         concept_retrieval(None, queries, candidates, np.zeros((2, 2)), concepts)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clustering_error_is_the_least_over_all_matchings(seed):
+    rng = np.random.default_rng(seed)
+    labels, truth = rng.integers(0, 4, 50), rng.integers(0, 4, 50)
+    slow = min(np.mean(np.array(names)[labels] != truth) for names in permutations(range(4)))
+    assert clustering_error(labels, truth) == pytest.approx(slow)
+    assert np.mean(matched_labels(labels, truth) != truth) == pytest.approx(slow)
+
+
+def test_clusters_without_a_class_are_wrong():
+    assert clustering_error([0, 0, 1, 2], [0, 0, 0, 0]) == 0.5
+    assert clustering_error([0, 0, 0, 0], [0, 1, 2, 2]) == 0.5
+    with pytest.raises(ValueError, match="same items"):
+        clustering_error([0, 1], [0])
+    with pytest.raises(ValueError, match="whole numbers"):
+        clustering_error([-1, 1], [0, 1])

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 from binary import binary_pictures
 from cli import command_screens
+from clusters import cluster_pictures
 from concepts import concept_pictures
 from rich.console import Console
 from selection import selection_pictures
@@ -36,3 +37,4 @@ if __name__ == "__main__":
     command_screens(HERE)
     selection_pictures(HERE)
     binary_pictures(HERE)
+    cluster_pictures(HERE)

@@ -272,3 +272,30 @@ def soft_knn_accuracy(
         raise ValueError("There must be one label for each row of train and of test.")
     which, cosines = cosine_neighbours(train, test, min(k, len(known)))
     return float(np.mean(neighbour_vote(known[which], cosines, temperature, hard) == truth))
+
+
+def matched_labels(labels: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
+    """Clusters (n,) called as the classes of ``truth`` (n,) that they match, both whole numbers from 0: the one-to-one
+    matching that agrees on most items. Clusters without a class get numbers after the last one."""
+    from scipy.optimize import linear_sum_assignment
+
+    found, classes = np.asarray(labels), np.asarray(truth)
+    if found.ndim != 1 or found.shape != classes.shape or not found.size:
+        raise ValueError(
+            f"labels and truth must name the same items, but their shapes are {found.shape}, {classes.shape}."
+        )
+    if any(a.dtype.kind not in "iu" or a.min() < 0 for a in (found, classes)):
+        raise ValueError("labels and truth must be whole numbers of at least 0.")
+    size = int(max(found.max(), classes.max())) + 1
+    table = np.zeros((size, size), dtype=np.int64)
+    np.add.at(table, (found, classes), 1)
+    return np.asarray(linear_sum_assignment(table, maximize=True)[1][found])
+
+
+def clustering_error(labels: ArrayLike, truth: ArrayLike) -> float:
+    """Share of items in the wrong cluster after the best one-to-one matching of clusters with classes (paper 3).
+
+    >>> clustering_error([1, 1, 0, 0], [0, 0, 1, 0])
+    0.25
+    """
+    return float(np.mean(matched_labels(labels, truth) != np.asarray(truth)))

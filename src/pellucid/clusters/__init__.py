@@ -2,5 +2,6 @@
 
 from pellucid.clusters.estimator import CommonalityClustering, Encoded
 from pellucid.clusters.shares import part_shares
+from pellucid.clusters.sizes import ClusterCounts
 
-__all__ = ["CommonalityClustering", "Encoded", "part_shares"]
+__all__ = ["ClusterCounts", "CommonalityClustering", "Encoded", "part_shares"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,6 +21,7 @@ from pellucid.clusters.coding import Coder, Labels, Sums, code_rows, row_blocks,
 from pellucid.clusters.communities import neighbour_graph, partition
 from pellucid.clusters.learning import Learned, batch_step, begin, sweep
 from pellucid.clusters.model import Dictionary, Penalties
+from pellucid.clusters.sizes import ClusterCounts, select_n_clusters
 from pellucid.clusters.starts import first_dictionary, given_labels, kmeans_labels, random_labels, sample
 from pellucid.concepts.learning import batches
 from pellucid.solvers._threads import one_blas_thread
@@ -369,6 +371,23 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
             out += found.common @ self.common_atoms_.astype(out.dtype)
         return out
 
+    # is it any good
+
+    def select_n_clusters(
+        self, X: ArrayLike, sizes: Iterable[int] = range(2, 13), *, n_runs: int = 5, n_jobs: int | None = None
+    ) -> ClusterCounts:
+        """Fit each number of clusters to ``n_runs`` subsamples of rows X (n, d), and see how well the runs agree.
+
+        This estimator's other parameters are used, and it stays as it is; ``n_jobs`` subsamples run at the same time.
+        """
+        self._validate_params()
+        if not isinstance(self.init, str):
+            raise ValueError(
+                "select_n_clusters needs a start of its own for every number of clusters, not given labels."
+            )
+        data = check_array(X, dtype=[np.float64, np.float32])
+        return select_n_clusters(self, data, sizes, n_runs, n_jobs)
+
     def _rows(self, X: ArrayLike, reset: bool = False) -> NDArray[Any]:
         data: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
         return data
@@ -383,6 +402,15 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
     @property
     def _n_features_out(self) -> int:
         return len(self.atoms_)
+
+    # pictures
+
+    def plot_parts(self, X: ArrayLike, shape: tuple[int, ...], ax: Any = None) -> Any:
+        """Rows that are images, as what their cluster and what all clusters have in common; see
+        :func:`pellucid.plots.cluster_parts`."""
+        from pellucid.plots import cluster_parts
+
+        return cluster_parts(self, X, shape, ax=ax)
 
     def plot_objective(self, ax: Any = None) -> Any:
         """The objective after each sweep; see :func:`pellucid.plots.objective`."""

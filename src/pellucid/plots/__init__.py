@@ -5,20 +5,22 @@ made by pyplot, which shows it under the cell. Save one with ``ax.figure.savefig
 """
 
 from pellucid.plots.bars import component_bars, explanation, retrieval
-from pellucid.plots.curves import n_atoms_curve, objective, partial_vs_full
+from pellucid.plots.curves import n_atoms_curve, n_clusters_curve, objective, partial_vs_full
 from pellucid.plots.graphs import analogram
 from pellucid.plots.lists import captions, neighbours, walk
-from pellucid.plots.surfaces import atoms_as_images, heatmap, map
+from pellucid.plots.surfaces import atoms_as_images, cluster_parts, heatmap, map
 
 __all__ = [
     "analogram",
     "atoms_as_images",
     "captions",
+    "cluster_parts",
     "component_bars",
     "explanation",
     "heatmap",
     "map",
     "n_atoms_curve",
+    "n_clusters_curve",
     "neighbours",
     "objective",
     "partial_vs_full",

@@ -50,6 +50,26 @@ def n_atoms_curve(selection: Any, ax: Axes | None = None, *, measure: str = "mAP
     return ax
 
 
+def n_clusters_curve(selection: Any, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+    """How well runs on different rows agree over the number of clusters, with its spread, and the number chosen.
+
+    ``selection`` is what ``CommonalityClustering.select_n_clusters`` returns.
+    """
+    ax = style.axes(ax, 5.4, 3.3)
+    mean, spread = np.array(selection.stability), np.array(selection.spread)
+    ax.fill_between(
+        selection.n_clusters, mean - spread, np.minimum(1, mean + spread), color=style.BLUE, alpha=0.15, lw=0
+    )
+    ax.plot(selection.n_clusters, mean, color=style.BLUE, marker="o", markersize=4.5, linewidth=1.6)
+    _chosen(ax, selection.best)
+    ax.set(xlabel="clusters", ylabel="agreement of runs (adjusted Rand)")
+    _whole_numbers(ax)
+    ax.margins(y=0.14)
+    style.frame(ax, grid="y")
+    style.title(ax, title)
+    return ax
+
+
 def partial_vs_full(
     n_atoms: Sequence[int],
     partial: Sequence[Any],

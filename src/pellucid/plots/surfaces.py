@@ -128,6 +128,22 @@ def _categories(ax: Axes, where: NDArray[Any], colour: Any, dots: dict[str, Any]
     )  # fmt: skip
 
 
+def cluster_parts(
+    model: Any, X: ArrayLike, shape: tuple[int, ...], ax: Axes | None = None, *, title: str | None = None
+) -> Axes:
+    """Rows of X (n, d) that are images of ``shape``, one per line: the row, what its cluster's atoms say of it, what
+    the common atoms say, and what is left. ``model`` is a fitted ``CommonalityClustering``."""
+    rows = np.asarray(X, dtype=float)
+    cluster, common = (np.asarray(model.reconstruct(X, part), dtype=float) for part in ("cluster", "common"))
+    parts = np.stack([rows, cluster, common, rows - cluster - common], axis=1)
+    heads = ["image", "= its cluster", "+ common to all", "+ rest"]
+    names = [*heads, *[""] * (4 * (len(rows) - 1))]
+    scales = np.repeat(np.abs(rows).max(axis=1), 4)  # one scale for a line, so that the parts can be compared
+    return atoms_as_images(
+        parts.reshape(-1, rows.shape[1]), shape, ax, names=names, n_columns=4, scales=scales, title=title
+    )
+
+
 def atoms_as_images(
     atoms: ArrayLike,
     shape: tuple[int, ...],
@@ -135,12 +151,13 @@ def atoms_as_images(
     *,
     names: Sequence[str] | None = None,
     n_columns: int | None = None,
+    scales: ArrayLike | None = None,
     title: str | None = None,
 ) -> Axes:
     """Atoms (M, d) as the images they are, ``shape`` (h, w) or (h, w, 3), side by side.
 
-    Each is scaled on its own: grey ones so that zero is in the middle, coloured ones from their least to their
-    largest value. ``names`` stand above them.
+    Each is scaled on its own: grey ones so that zero is in the middle (and the value in ``scales`` white, if it is
+    given), coloured ones from their least to their largest value. ``names`` stand above them.
     """
     rows = np.asarray(atoms, dtype=float)
     if rows.ndim != 2 or len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3):
@@ -163,7 +180,7 @@ def atoms_as_images(
         extent = (left, left + width, top + height, top)
         image = atom.reshape(shape)
         if len(shape) == 2:
-            most = float(np.abs(image).max()) or 1.0
+            most = float(np.abs(image).max() if scales is None else np.asarray(scales)[i]) or 1.0
             ax.imshow(image, cmap="gray", vmin=-most, vmax=most, extent=extent, interpolation="nearest")
         else:
             low, span = image.min(), float(np.ptp(image)) or 1.0
