@@ -16,6 +16,7 @@ ALL = (
     "selection",
     "binary",
     "clusters",
+    "manifold",
 )
 
 if __name__ == "__main__":

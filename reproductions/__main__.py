@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 # one script per paper; each has run(results_folder)
-ALL: tuple[str, ...] = ("slics", "isometry", "categorical_structure", "mtcluster")
+ALL: tuple[str, ...] = ("slics", "isometry", "categorical_structure", "mtcluster", "smt")
 
 if __name__ == "__main__":
     names = sys.argv[1:] or ALL

@@ -6,23 +6,42 @@ Each section writes a table of its own to reproductions/results/, so that they c
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from reproductions.common import stamp, write
 
 
-def mnist(results: Path) -> str:
+def mnist(save: Callable[[str], None], results: Path) -> None:
     from reproductions.smt_mnist import mnist as run_mnist
 
-    return "# MNIST (paper 4, Tables 1 and 2)\n\n" + stamp("smt") + run_mnist()
+    run_mnist(lambda text: save("# MNIST (paper 4, Tables 1 and 2)\n\n" + stamp("smt") + text))
 
 
-SECTIONS = {"mnist": mnist}
+def cifar(save: Callable[[str], None], results: Path) -> None:
+    from reproductions.smt_cifar import curve
+
+    curve(lambda text: save("# CIFAR-10 (paper 4, Table 6)\n\n" + stamp("smt") + text))
+
+
+def spirals(save: Callable[[str], None], results: Path) -> None:
+    from reproductions.smt_figures import two_spirals
+
+    save("# Two spirals (paper 4, Figure 2)\n\n" + stamp("smt") + two_spirals(results))
+
+
+def words(save: Callable[[str], None], results: Path) -> None:
+    from reproductions.smt_figures import words as run_words
+
+    save("# Words (paper 4, Figure 5)\n\n" + stamp("smt") + run_words(results))
+
+
+SECTIONS = {"mnist": mnist, "cifar": cifar, "spirals": spirals, "words": words}
 
 
 def run(results: Path, names: list[str] | None = None) -> None:
     for name in names or SECTIONS:
-        write(results, f"smt-{name}", SECTIONS[name](results))
+        SECTIONS[name](lambda text, name=name: write(results, f"smt-{name}", text), results)
 
 
 if __name__ == "__main__":

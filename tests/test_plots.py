@@ -266,3 +266,49 @@ def test_a_notebook_gets_a_figure_that_it_shows(monkeypatch):
     ax = plots.heatmap([[1.0]])
     assert ax.figure.number in pyplot.get_fignums()
     pyplot.close(ax.figure)
+
+
+def patch_model():
+    from pellucid import PatchManifoldTransform
+
+    images = np.random.default_rng(0).random((8, 9, 9))
+    return PatchManifoldTransform(3, 20, n_components=3, context=2, random_state=0).fit(images), images
+
+
+def test_patches_of_a_dictionary():
+    model, images = patch_model()
+    ax = plots.dictionary(model, n_atoms=12, title="atoms")
+    assert len(ax.images) == 12
+    png(ax)
+    ax = plots.atom_neighbours(model, [0, 5], k=4)
+    assert len(ax.images) == 10
+    assert len(ax.lines) == 2  # a frame around each atom that was asked about
+    png(ax)
+    with pytest.raises(ValueError, match="at least one"):
+        plots.atom_neighbours(model, [])
+    names = ["four", "nine", "nine", "four"]
+    ax = plots.matching_patches(model, images[0], images[1:4], names=names, title="four, taken for a nine")
+    assert len(ax.images) == 4
+    assert len(ax.lines) == 4
+    png(ax)
+    left, right, bottom, top = (*ax.lines[1].get_xdata()[:2], *ax.lines[1].get_ydata()[[2, 0]])
+    assert (right - left, bottom - top) == (3, 3)
+
+
+def test_the_framed_patch_is_the_best_match():
+    model, images = patch_model()
+    shifted = images[1].copy()
+    ax = plots.matching_patches(model, images[1], shifted[None])
+    alike = np.einsum("ijk,ijk->ij", *(model.patch_embeddings(i[None])[0] for i in (images[1], shifted)))
+    i, j = np.unravel_index(alike.argmax(), alike.shape)
+    left, _, _, top = ax.images[1].get_extent()
+    assert ax.lines[1].get_xdata()[0] == left + j
+    assert ax.lines[1].get_ydata()[0] == top + i
+
+
+def test_accuracy_by_dimension():
+    ax = plots.accuracy_by_dimension([2, 4, 8], {"ours": [90, 95, 96], "paper": [91, None, 97]}, title="digits")
+    assert [len(line.get_xdata()) for line in ax.lines] == [3, 2]
+    png(ax)
+    with pytest.raises(ValueError, match="'a' has 1 values"):
+        plots.accuracy_by_dimension([2, 4], {"a": [1]})

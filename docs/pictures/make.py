@@ -9,6 +9,7 @@ from binary import binary_pictures
 from cli import command_screens
 from clusters import cluster_pictures
 from concepts import concept_pictures
+from manifold import manifold_pictures
 from rich.console import Console
 from selection import selection_pictures
 
@@ -38,3 +39,4 @@ if __name__ == "__main__":
     selection_pictures(HERE)
     binary_pictures(HERE)
     cluster_pictures(HERE)
+    manifold_pictures(HERE)

@@ -8,17 +8,22 @@ from pellucid.plots.bars import component_bars, explanation, retrieval
 from pellucid.plots.curves import n_atoms_curve, n_clusters_curve, objective, partial_vs_full
 from pellucid.plots.graphs import analogram
 from pellucid.plots.lists import captions, neighbours, walk
+from pellucid.plots.patches import accuracy_by_dimension, atom_neighbours, dictionary, matching_patches
 from pellucid.plots.surfaces import atoms_as_images, cluster_parts, heatmap, map
 
 __all__ = [
+    "accuracy_by_dimension",
     "analogram",
+    "atom_neighbours",
     "atoms_as_images",
     "captions",
     "cluster_parts",
     "component_bars",
+    "dictionary",
     "explanation",
     "heatmap",
     "map",
+    "matching_patches",
     "n_atoms_curve",
     "n_clusters_curve",
     "neighbours",
