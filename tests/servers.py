@@ -73,6 +73,10 @@ class Milvus:
                     raise
                 time.sleep(0.1)
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def kill(self):
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait()

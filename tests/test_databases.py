@@ -356,7 +356,7 @@ def test_passwords_are_not_kept(tmp_path, postgres, monkeypatch):
         need(name)
         kept = cls.kept({"dsn": "https://me:hush@example.org:1", "token": "hush", "table": "t"})
         assert kept == {"dsn": "https://me@example.org:1", "table": "t"}
-        monkeypatch.setenv("PELLUCID_TOKEN", "from outside")
+        monkeypatch.setenv("PELLUCID_ENGINE_TOKEN", "from outside")
         assert cls(kept["dsn"])._token == "from outside"
         assert cls(kept["dsn"], token="given")._token == "given"
 

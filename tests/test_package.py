@@ -115,3 +115,20 @@ def test_public_names_exist():
     assert set(pellucid.__all__) <= set(dir(pellucid))
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         pellucid.nonsense  # noqa: B018
+
+
+def test_every_dependency_has_a_lowest_version():
+    """What `make test-lowest` installs: one number for each requirement of the core and of the extras."""
+    import importlib.util
+
+    path = Path(__file__).parent.parent / "tools" / "lowest.py"
+    spec = importlib.util.spec_from_file_location("lowest", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    project = module.tomllib.loads((path.parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [name for name in project["optional-dependencies"] if name not in ("all", "dev")]
+    wanted = sum(len(project["optional-dependencies"][name]) for name in extras) + len(project["dependencies"])
+    found = module.lowest(extras)
+    assert len(found) == wanted
+    assert all(line.count("==") == 1 for line in found)
+    assert "numpy==1.26" in found

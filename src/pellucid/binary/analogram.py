@@ -150,7 +150,8 @@ def path_lengths(edges: Ints, n_nodes: int) -> NDArray[np.int64]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
 
-    graph = csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n_nodes, n_nodes))
+    ends = edges.astype(np.int32)  # what SciPy 1.12 takes
+    graph = csr_array((np.ones(len(edges)), (ends[:, 0], ends[:, 1])), shape=(n_nodes, n_nodes))
     lengths: Floats = shortest_path(graph, directed=False, unweighted=True)
     return np.where(np.isfinite(lengths), lengths, -1).astype(np.int64)
 

@@ -44,7 +44,12 @@ class Collection:
         self.engine_name: str = engine or self._now.manifest["engine"]
         stored = self._now.manifest["engine_options"] if engine in (None, self._now.manifest["engine"]) else {}
         self.engine_options: dict[str, Any] = dict(stored if engine_options is None else engine_options)
-        self._engine = make_engine(self.engine_name, **self.engine_options)
+        try:
+            self._engine = make_engine(self.engine_name, **self.engine_options)
+        except ValueError as error:
+            if engine is not None or engine_options is not None:
+                raise
+            raise CollectionError(f"{self.folder} cannot be opened: {error}") from error
         self._loaded: Snapshot | None = None
         self._loading = threading.Lock()
 
@@ -151,7 +156,10 @@ class Collection:
         """Id and columns of the item at a position."""
         now = self._now
         s = int(np.searchsorted(now.rows.starts, position, side="right") - 1)
-        row: dict[str, Any] = now.segments[s].items.slice(int(position - now.rows.starts[s]), 1).to_pylist()[0]
+        try:
+            row: dict[str, Any] = now.segments[s].items.slice(int(position - now.rows.starts[s]), 1).to_pylist()[0]
+        except UnicodeDecodeError as error:
+            raise CollectionError(f"{self.folder} is damaged: item {position} has text that is none.") from error
         return row
 
     def search(

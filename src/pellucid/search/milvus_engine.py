@@ -20,6 +20,8 @@ STATE = -1
 MOST = 16_384
 # what a server says that was started again and has not read the rows yet
 RELEASED = 101
+# what the state says after additions that are not in the index yet
+GROWING = " and more"
 
 
 class MilvusEngine(GraphEngine):
@@ -91,7 +93,7 @@ class MilvusEngine(GraphEngine):
                 raise ValueError(f"The column name {min(clash)!r} is taken in Milvus; rename the column.")
             rows = [{**item, POSITION: i, VECTOR: v.tolist()} for i, (v, item) in enumerate(zip(block, beside), first)]
             self._there().upsert(self.name, rows, timeout=self.timeout)
-        self._record(State(after.keys, after.deleted, before.index))  # Milvus keeps its index up to date
+        self._record(State(after.keys, after.deleted, before.index.removesuffix(GROWING) + GROWING))
 
     def _delete(self, positions: Positions, before: State, after: State) -> None:
         for start in range(0, len(positions), MOST):
@@ -101,10 +103,12 @@ class MilvusEngine(GraphEngine):
 
     def _build(self, held: Held, before: State, after: State) -> None:
         client = self._there()
-        client.release_collection(self.name, timeout=self.timeout)
-        client.drop_index(self.name, index_name=VECTOR, timeout=self.timeout)
-        client.create_index(self.name, self._index(), timeout=self.timeout)
-        client.load_collection(self.name, timeout=self.timeout)
+        if before.index.removesuffix(GROWING) != self.recipe:
+            client.release_collection(self.name, timeout=self.timeout)
+            client.drop_index(self.name, index_name=VECTOR, timeout=self.timeout)
+            client.create_index(self.name, self._index(), timeout=self.timeout)
+            client.load_collection(self.name, timeout=self.timeout)
+        client.flush(self.name, timeout=self.timeout)  # rows that were not written out are not in the index
         self._record(after)
 
     def _nearest(self, queries: Singles, k: int, where: Any, exact: bool) -> list[Positions]:

@@ -11,7 +11,7 @@ from typing import Any
 from pellucid.search.engines import check_counts, check_kind
 from pellucid.search.mirror import MirrorEngine
 
-TOKEN = "PELLUCID_TOKEN"
+TOKEN = "PELLUCID_ENGINE_TOKEN"
 
 
 class GraphEngine(MirrorEngine):
@@ -25,7 +25,7 @@ class GraphEngine(MirrorEngine):
     links, ef_construction : neighbours of a row in the graph, and how many are looked at to find them
     ef_search : how many rows a walk keeps in view
     timeout : seconds to wait for an answer
-    token : what the server knows you by; not kept with the collection (set PELLUCID_TOKEN)
+    token : what the server knows you by; not kept with the collection (set PELLUCID_ENGINE_TOKEN)
     """
 
     def __init__(
