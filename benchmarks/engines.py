@@ -47,8 +47,8 @@ def run(results: Path) -> None:
         f"Printed by `python -m benchmarks engines`: recall of the true {K} nearest rows (in float64), over {QUERIES} "
         "queries asked one at a time, of which the median is given; filling includes building the index. PostgreSQL 18 "
         "with pgvector behind a socket, LanceDB on disk; Milvus Lite, in Python and meant for trials, says little "
-        "about a cluster; Qdrant's local mode looks at every row and has no approximate settings: a Qdrant server is not "
-        "measured here.",
+        "about a cluster; Qdrant's local mode looks at every row, has no approximate settings, and its server is not "
+        "measured.",
     ]  # fmt: skip
     with server() as dsn:
         for title, pool, queries in problems():
