@@ -19,10 +19,10 @@ class Problem:
     oracle: float
 
 
-def embedded(S: np.ndarray, d: int, decibel: float, rng: np.random.Generator) -> Problem:
-    """S √π Wᵀ with W orthonormal, π within 10 % of 1, and Gaussian noise, |signal|/|noise| = 10^(dB/20)."""
+def embedded(S: np.ndarray, d: int, decibel: float, rng: np.random.Generator, spread: float = 0.3) -> Problem:
+    """S √π Wᵀ with W orthonormal, π within ``spread`` of 1, and Gaussian noise, |signal|/|noise| = 10^(dB/20)."""
     p, b = S.shape
-    W = np.linalg.qr(rng.standard_normal((d, b)))[0] * np.sqrt(rng.uniform(0.9, 1.1, b))
+    W = np.linalg.qr(rng.standard_normal((d, b)))[0] * np.sqrt(rng.uniform(1 - spread, 1 + spread, b))
     signal = S @ W.T
     noise = rng.standard_normal((p, d))
     noise *= np.linalg.norm(signal - signal.mean(axis=0)) / np.linalg.norm(noise) / 10 ** (decibel / 20)
@@ -35,11 +35,11 @@ def n_independent(p: int) -> int:
     return int(sqrt(2 * p)) - 1
 
 
-def independent(p: int, ratio: float, decibel: float, seed: int) -> Problem:
+def independent(p: int, ratio: float, decibel: float, seed: int, spread: float = 0.3) -> Problem:
     """⌊√(2p)⌋ − 1 random concepts in ``ratio`` times as many dimensions (Schur-independent almost surely)."""
     rng = np.random.default_rng(seed)
     b = n_independent(p)
-    return embedded(rng.integers(0, 2, (p, b)), round(ratio * b), decibel, rng)
+    return embedded(rng.integers(0, 2, (p, b)), round(ratio * b), decibel, rng, spread)
 
 
 def floor(p: int, ratio: float, decibel: float) -> float:
@@ -86,5 +86,5 @@ def small_structures() -> dict[str, np.ndarray]:
         "tree": branches,
         "grid": np.array(list(product([0.0, 1.0, 2.0], repeat=2))),
         "hexagon": np.column_stack([np.cos(angle), np.sin(angle)]),
-        "ordinal line": np.tril(np.ones((6, 6)), -1),
+        "ordinal line": np.arange(5.0)[:, None],
     }

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 import pellucid
 from pellucid import BinaryAutoencoder
-from pellucid.binary.refine import nearest_bits
+from pellucid.binary.refine import nearest_bits, orthogonal_components, own_part
 from pellucid.binary.sampling import chain_states, energies, exhaustive_states, settle
 from pellucid.binary.spectrum import signal_rank, spectrum_of_items
 from pellucid.metrics import binary_recovery, cka
@@ -103,7 +103,55 @@ def test_noise_alone_has_no_concepts(p, d):
         BinaryAutoencoder(random_state=0).fit(np.random.default_rng(seed).standard_normal((p, d))).concepts_.shape[1]
         for seed in range(5)
     ]
-    assert sum(found) <= 1
+    assert found == [0] * 5
+
+
+def test_full_rank_items_have_no_low_rank_concepts():
+    model = BinaryAutoencoder(random_state=0).fit(np.random.default_rng(0).standard_normal((20, 40)))
+    assert model.concepts_.shape[1] == 0
+    assert BinaryAutoencoder(19, random_state=0).fit(np.random.default_rng(0).standard_normal((20, 40))).cka_ == 0
+
+
+def test_each_bit_is_judged_without_its_own_part():
+    """Against leaving every item out in turn, and fitting the directions again."""
+    S = random_bits(600, 5, 3).astype(np.uint8)
+    X = noisy(S, 40, 0.3)
+    features = X - X.mean(axis=0)
+    W, lengths = orthogonal_components(features, S)
+    centred, along = S - S.mean(axis=0), features @ (W / lengths[:, None]).T
+    own = own_part(along, np.einsum("ij,ij->i", features, features), centred, lengths)
+    for i in range(0, 600, 70):
+        turned = (centred * lengths).T @ features - np.outer(centred[i] * lengths, features[i])
+        left, _, right = np.linalg.svd(turned, full_matrices=False)
+        assert along[i] - left @ right @ features[i] == pytest.approx(own[i], abs=0.2 * np.abs(own[i]).max())
+
+
+@pytest.mark.parametrize(("p", "ratio", "noise"), [(64, 8, 0.7), (256, 2, 0.5)])
+def test_bits_under_noise_are_nearly_those_of_a_decoder_that_knows_the_components(p, ratio, noise):
+    wrong, oracle = 0, 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        S = rng.integers(0, 2, (p, int(np.sqrt(2 * p)) - 1))
+        b = S.shape[1]
+        Q = np.linalg.qr(rng.standard_normal((ratio * b, b)))[0]
+        X = S @ Q.T + noise * rng.standard_normal((p, ratio * b)) / 2 / np.sqrt(ratio)
+        oracle += np.sum((X @ Q > 0.5) != S)
+        result = binary_recovery(BinaryAutoencoder(random_state=0).fit(X).concepts_, S)
+        assert result.false == 0
+        wrong += result.distances.sum()
+    assert wrong <= 3 * oracle + 8 * 4
+
+
+def test_greedy_gives_more_concepts_than_dimensions_and_a_better_fit_with_each_batch():
+    X = np.random.default_rng(0).standard_normal((80, 3))
+    fits = [BinaryAutoencoder(acceptance="greedy", max_concepts=count, random_state=0).fit(X) for count in (3, 10, 30)]
+    assert [model.concepts_.shape[1] <= count for model, count in zip(fits, (3, 10, 30))] == [True] * 3
+    assert fits[2].concepts_.shape[1] > 10
+    assert fits[0].cka_ < fits[1].cka_ < fits[2].cka_
+    assert fits[2].cka_ > 0.9
+    again = BinaryAutoencoder(acceptance="greedy", max_concepts=30, random_state=0).fit(X)
+    assert np.array_equal(again.concepts_, fits[2].concepts_)
+    assert BinaryAutoencoder(acceptance="greedy").fit(np.ones((5, 3))).concepts_.shape == (5, 0)
 
 
 def test_gaussian_factors_have_no_concepts():

@@ -11,10 +11,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pellucid
 from pellucid import BinaryAutoencoder, IterativeAssignment
-from pellucid.binary import concept_projection, improve_concepts
+from pellucid.binary import CombinedConcepts, concept_projection, concept_weights, improve_concepts
+from pellucid.binary.counts import shared_items
 from pellucid.binary.items import FIRST, Assignment, all_cuts, box_descent
 from pellucid.binary.local import flip_gains, kernel_loss
-from pellucid.binary.weights import centred, concept_overlaps, kernel_norm
+from pellucid.binary.weights import centred, concept_overlaps, kernel_norm, unit_kernel
 from pellucid.metrics import binary_recovery
 from pellucid.solvers import box_qp
 from test_binary_weights import embed, random_bits
@@ -22,7 +23,7 @@ from test_binary_weights import embed, random_bits
 GOLDEN = Path(__file__).parent / "golden" / "iterative_assignment.safetensors"
 
 
-@parametrize_with_checks([IterativeAssignment(random_state=0)])
+@parametrize_with_checks([IterativeAssignment(random_state=0), CombinedConcepts(random_state=0)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -51,7 +52,7 @@ def test_every_concept_of_a_tree_is_found_exactly(p, order):
     model = IterativeAssignment(order=order, random_state=0).fit(embed(S, np.ones(S.shape[1]), 100))
     result = binary_recovery(model.concepts_, S)
     assert result.exact == S.shape[1]
-    assert result.false <= 0.25 * S.shape[1]  # trees have other exact sets of concepts too
+    assert result.false <= 0.1 * S.shape[1]  # trees have other exact sets of concepts too
     assert model.cka_ > 0.9999
 
 
@@ -63,15 +64,15 @@ def test_a_tree_under_noise():
     model = IterativeAssignment().fit(X)
     result = binary_recovery(model.concepts_, S)
     assert result.distances.mean() <= 0.1
-    assert result.false <= 0.25 * S.shape[1]
-    assert model.cka_ > 0.995
+    assert result.false <= 0.15 * S.shape[1]
+    assert model.cka_ > 0.999
 
 
 def test_branches_do_not_fit_worse():
     X = np.random.default_rng(0).standard_normal((24, 6))
     one = IterativeAssignment(random_state=0).fit(X)
     many = IterativeAssignment(4, random_state=0).fit(X)
-    assert many.cka_ >= one.cka_ - 0.01
+    assert many.cka_ >= one.cka_ - 1e-6
     assert np.array_equal(many.concepts_, IterativeAssignment(4, random_state=0).fit(X).concepts_)
 
 
@@ -91,12 +92,17 @@ def test_what_is_kept_up_to_date_is_what_it_should_be(p, d, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_box_descent_agrees_with_the_exact_solver(seed):
+@pytest.mark.parametrize("squared", [False, True])
+def test_box_descent_agrees_with_the_exact_solver(seed, squared):
     rng = np.random.default_rng(seed)
-    A = rng.standard_normal((12, 8))
-    H, q, upper = A.T @ A + 0.1 * np.eye(8), rng.standard_normal(8), rng.uniform(0.1, 1, 8)
+    S = np.unique(rng.integers(0, 2, (30, 8)), axis=1).astype(np.uint8)
+    overlaps, counts = concept_overlaps(S), shared_items(S)
+    b = len(counts)
+    tilt = rng.standard_normal(b)
+    H = overlaps**2 if squared else 3 * overlaps + 0.5 * np.outer(tilt, tilt)
+    q, upper = rng.standard_normal(b) * H.diagonal(), rng.uniform(0.1, 1, b)
     z = rng.uniform(0, upper)
-    box_descent(H, q, upper, z)
+    box_descent(counts, counts.diagonal().copy(), 30, squared, 3.0, 0.5, tilt, q, upper, z)
     assert z == pytest.approx(box_qp(H, q, 0.0, upper).x, abs=1e-5)
 
 
@@ -138,6 +144,8 @@ def test_saved_models_go_on(tmp_path):
 def test_the_golden_file_still_loads():
     model = pellucid.load(GOLDEN)  # of the corners of a box
     assert binary_recovery(model.concepts_, np.array(list(product([0, 1], repeat=3)))).exact == 3
+    combined = pellucid.load(GOLDEN.with_name("combined_concepts.safetensors"))  # of the same
+    assert binary_recovery(combined.concepts_, np.array(list(product([0, 1], repeat=3)))).exact == 3
 
 
 @settings(max_examples=25, deadline=None)
@@ -188,3 +196,45 @@ def test_projection_averages_the_concepts_that_split_alike():
         assert score == pytest.approx(group.mean(axis=1))
     with pytest.raises(ValueError, match="at least two positions"):
         concept_projection(model, [99, 1])
+
+
+def test_shared_items_are_counted_exactly():
+    for p, b in ((1, 1), (63, 5), (64, 70), (200, 130), (5000, 3)):
+        S = random_bits(p, b, p).astype(np.uint8)
+        assert np.array_equal(shared_items(S), S.T.astype(int) @ S)
+
+
+def test_the_combination_fits_no_worse_than_either_and_flips_only_improve():
+    rng = np.random.default_rng(0)
+    S = np.hstack([tree(24, 1), random_bits(24, 4, 1)])
+    X = embed(S, np.ones(S.shape[1]), 80) + 0.01 * rng.standard_normal((24, 80))
+    model = CombinedConcepts(random_state=0).fit(X)
+    assert set(np.unique(model.concepts_)) == {0, 1}
+    assert (np.diff(model.objective_) <= 1e-12).all()
+    sampled = BinaryAutoencoder(int(np.sqrt(48)), random_state=0).fit(X).concepts_
+    for alone in (IterativeAssignment().fit(X).concepts_, sampled):
+        # the loss that it lowers; what "strongest" may leave out of it is a share of 1e-4
+        assert model.objective_[0] <= improve_concepts(X, alone, 0.5 / 24, 0).losses[0] + 1e-4
+    again = CombinedConcepts(random_state=0).fit(X)
+    assert np.array_equal(model.concepts_, again.concepts_)
+
+
+def test_the_combination_is_saved_and_comes_back(tmp_path):
+    X = embed(tree(12, 0), np.ones(tree(12, 0).shape[1]), 30)
+    model = CombinedConcepts(random_state=0).fit(X)
+    pellucid.save(model, tmp_path / "model.safetensors")
+    loaded = pellucid.load(tmp_path / "model.safetensors")
+    assert np.array_equal(loaded.transform(X), model.transform(X))
+    assert np.array_equal(loaded.objective_, model.objective_)
+
+
+def test_weights_of_hundreds_of_dependent_tree_concepts_converge():
+    S = tree(96, 5).astype(np.uint8)
+    S = np.hstack(
+        [S, 1 - S[:, ::3], np.eye(96, dtype=np.uint8)]
+    )  # complements and repeated leaves: a singular Gram matrix
+    X = embed(S[:, :100], np.ones(100), 120) + 0.01 * np.random.default_rng(0).standard_normal((96, 120))
+    weights = concept_weights(X, S, 1e-3)  # a warning that it did not converge is an error here
+    assert (weights >= 0).all()
+    features = unit_kernel(centred(X))
+    assert np.isfinite(kernel_loss(features, S, weights / kernel_norm(centred(X)), 1e-3))

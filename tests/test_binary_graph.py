@@ -130,3 +130,29 @@ def test_edges_of_a_concept_are_parallel_and_of_one_colour():
     assert len(large.nodes) > READABLE
     with pytest.raises(ValueError, match="cannot be read"):
         large.plot()
+
+
+def test_the_graph_goes_to_networkx_and_back(monkeypatch):
+    networkx = pytest.importorskip("networkx", reason="the extra pellucid[graph] is not installed")
+    S = tree(12, 4)
+    graph = Analogram(S, [f"item {i}" for i in range(12)])
+    whole = graph.to_networkx()
+    assert whole.number_of_nodes() == len(graph.nodes)
+    assert {node for node, hidden in whole.nodes(data="hidden") if hidden} == set(graph.hidden.tolist())
+    lengths = dict(networkx.all_pairs_shortest_path_length(whole))
+    place = {name: node for node, items in whole.nodes(data="items") for name in items}
+    for i, row in enumerate(hamming(S)):
+        assert [lengths[place[f"item {i}"]][place[f"item {j}"]] for j in range(12)] == row.tolist()
+    for u, v, concept in whole.edges(data="concept"):
+        assert set(whole.nodes[u]["concepts"]) ^ set(whole.nodes[v]["concepts"]) == {concept}
+    for form in (whole, graph):
+        assert binary_recovery(partial_cube_concepts(form), graph.nodes).exact == S.shape[1]
+    monkeypatch.setitem(__import__("sys").modules, "networkx", None)
+    with pytest.raises(ImportError, match=r'pip install "pellucid\[graph\]"'):
+        graph.to_networkx()
+
+
+@pytest.mark.parametrize(("name", "dimension"), [("line", 1), ("square", 2), ("cube", 3), ("grid", 2), ("hexagon", 3)])
+def test_lattice_dimensions(name, dimension):
+    pytest.importorskip("networkx", reason="the extra pellucid[graph] is not installed")
+    assert Analogram(np.array(KNOWN[name][0], dtype=int)).lattice_dimension() == dimension

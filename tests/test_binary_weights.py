@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls as scipy_nnls
 
 from pellucid.binary import concept_weights
-from pellucid.binary.weights import centred, fit_weights, strongest
+from pellucid.binary.weights import centred, fit_weights, strongest, unit_kernel
 from pellucid.metrics import binary_recovery, cka
 
 
@@ -45,7 +45,7 @@ def test_weights_are_the_minimum_of_equation_3(p, b, seed, sparsity):
     def loss(pi):
         return np.sum((parts @ pi - K.ravel()) ** 2) + sparsity * r @ pi
 
-    found = fit_weights(centred(X), S.astype(np.uint8), sparsity)
+    found = fit_weights(unit_kernel(centred(X)), S.astype(np.uint8), sparsity)
     assert (found >= 0).all()
     if sparsity == 0:
         assert loss(found) <= loss(scipy_nnls(parts, K.ravel())[0]) + 1e-8
@@ -68,7 +68,7 @@ def test_constant_concepts_and_equal_items_weigh_nothing():
 
 def test_only_the_concepts_that_the_fit_needs_are_kept():
     S = random_bits(64, 5, 3).astype(np.uint8)
-    features = centred(embed(S, np.array([5.0, 4, 3, 2, 1]), 5))
+    features = unit_kernel(centred(embed(S, np.array([5.0, 4, 3, 2, 1]), 5)))
     kept, weights = strongest(features, np.hstack([random_bits(64, 20, 4).astype(np.uint8), S]), 1e-5)
     assert np.array_equal(kept, S)
     assert (np.diff(weights) <= 0).all()

@@ -12,6 +12,7 @@ _PUBLIC: dict[str, str | None] = {
     "binary": None,
     "clusters": None,
     "IsometryPursuit": "selection",
+    "CombinedConcepts": "binary",
     "IterativeAssignment": "binary",
     "datasets": None,
     "explore": "explorer",

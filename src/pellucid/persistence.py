@@ -31,6 +31,7 @@ PREPROCESSING = "preprocessing_"
 MODELS = {
     "BinaryAutoencoder": "pellucid.binary",
     "CenteredNormalizer": "pellucid.preprocessing",
+    "CombinedConcepts": "pellucid.binary",
     "CommonalityClustering": "pellucid.clusters",
     "ConceptSubspaces": "pellucid.concepts",
     "IsometryPursuit": "pellucid.selection",

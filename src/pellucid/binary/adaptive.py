@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.binary.sampling import chain_states, distinct, energies, joint_states, settle
+from pellucid.binary.sampling import chain_states, distinct, energies, exhaustive_states, joint_states, settle
 from pellucid.solvers._checks import FloatMatrix
 
 # a state is a concept if its energy is below this share of the lowest that noise has
 CONFIDENT = 0.6
+# of few items noise makes a concept more often, so it has to be clearer
+FEW_ITEMS, CONFIDENT_OF_FEW = 64, 0.45
 # beside concepts that are certain, the rest of the rank is filled with what is below this share
 RELAXED = 0.97
+# where noise has states of an energy below this, energies tell nothing
+TELLING = 1e-3
 # least share of a state that the ones before it may not explain
 INDEPENDENT = 0.3
 # rounds without a new concept before the search ends
@@ -18,19 +22,25 @@ PATIENCE = 3
 # chains beside the joint search: as many look in noise, so more of them would only make the rule stricter
 CHAINS, CHAIN_STEPS = 64, 200
 # where a search takes no time, noise is looked at this often, since its lowest energy varies
-DRAWS, CHEAP = 5, 10_000
+DRAWS, CHEAP = 9, 10_000
+# and by chains, which take longer, so often
+CHAIN_DRAWS = 3
+FEW_DIRECTIONS = 8
 
 
 def adaptive_states(U: FloatMatrix, rng: np.random.RandomState) -> tuple[FloatMatrix, int]:
     """Independent states of low energy, at most as many as U has columns, and the rounds that it took."""
     r = U.shape[1]
     noise = Noise(U, rng)
-    found = independent(U, candidates(U, U, False, rng), CONFIDENT * noise.lowest(r, False))
+    confident = CONFIDENT if len(U) >= FEW_ITEMS else CONFIDENT_OF_FEW
+    if noise.lowest(r, False) < TELLING:  # full rank: every state lies in the space
+        return np.zeros((len(U), 0), dtype=U.dtype), 1
+    found = independent(U, candidates(U, U, False, rng), confident * noise.lowest(r, False))
     idle, rounds = 0, 1
     while found.shape[1] < r and idle < PATIENCE:
         left = complement(U, found)
         chains = idle > 0
-        share = RELAXED if chains and found.shape[1] else CONFIDENT
+        share = RELAXED if chains and found.shape[1] else confident
         limit = max(share * noise.lowest(left.shape[1], chains), float(energies(U, found).max(initial=0.0)))
         more = independent(U, np.hstack([found, candidates(U, left, chains, rng)]), limit)
         idle = 0 if more.shape[1] > found.shape[1] else idle + 1
@@ -52,15 +62,18 @@ class Noise:
         if (width, chains) not in self.known:
             energy = [
                 energies(basis, candidates(basis, basis[:, :width], chains, self.rng)).min(initial=1.0)
-                for basis in self.bases
+                for basis in (self.bases[:CHAIN_DRAWS] if chains else self.bases)
             ]
             self.known[width, chains] = float(np.median(energy))
         return self.known[width, chains]
 
 
 def candidates(U: FloatMatrix, part: FloatMatrix, chains: bool, rng: np.random.RandomState) -> FloatMatrix:
-    """States found in a part of span(U), jointly and, if wanted, by chains, come to rest in all of it."""
+    """States found in a part of span(U), jointly and, if wanted, by chains, come to rest in all of it. In few
+    directions all there are take no longer."""
     pool = [joint_states(part, rng)]
+    if part.shape[1] <= FEW_DIRECTIONS:
+        pool.append(exhaustive_states(part))
     if chains:
         pool.append(chain_states(part, CHAINS, CHAIN_STEPS, rng))
     return distinct(settle(U, np.hstack(pool)))

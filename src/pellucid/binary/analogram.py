@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.binary.weights import Bits, as_bits
+from pellucid._extras import require
+from pellucid.binary.counts import Bits
+from pellucid.binary.weights import as_bits
 from pellucid.solvers._cholesky import Floats, Ints
 
 if TYPE_CHECKING:
@@ -64,6 +66,33 @@ class Analogram:
         """(p, p) lengths of the shortest paths between items."""
         steps = path_lengths(self.edges[:, :2], len(self.nodes))
         return np.asarray(steps[np.ix_(self.item_nodes, self.item_nodes)])
+
+    def to_networkx(self) -> Any:
+        """As a ``networkx.Graph``: nodes are numbered as in ``nodes``, with the attributes ``items`` (names of those
+        that stand there), ``hidden`` and ``concepts`` (numbers of those it has); edges have ``concept``."""
+        graph = require("networkx", "graph").Graph()
+        here: list[list[str]] = [[] for _ in self.nodes]
+        for name, node in zip(self.names, self.item_nodes):
+            here[node].append(name)
+        for v, (bits, items) in enumerate(zip(self.nodes, here)):
+            graph.add_node(v, items=items, hidden=not items, concepts=np.flatnonzero(bits).tolist())
+        for without, having, concept in self.edges.tolist():
+            graph.add_edge(without, having, concept=concept)
+        return graph
+
+    def lattice_dimension(self) -> int:
+        """The least dimension of a whole-number grid that holds the graph with its distances: 1 for a line, however
+        many concepts it takes. Needs networkx.
+
+        Two sides of concepts that overlap and together hold all nodes can lie along one axis; a largest matching of
+        such sides saves an axis a pair (Eppstein).
+        """
+        sides = np.hstack([self.nodes, 1 - self.nodes]).astype(bool)  # (m, 2b)
+        overlap = sides.T.astype(np.int64) @ sides > 0
+        cover = (~sides).T.astype(np.int64) @ ~sides == 0
+        networkx = require("networkx", "graph")
+        graph = networkx.Graph(np.argwhere(np.triu(overlap & cover, 1)).tolist())
+        return self.nodes.shape[1] - len(networkx.max_weight_matching(graph, maxcardinality=True))
 
     def plot(self, ax: Axes | None = None, **settings: Any) -> Axes:
         """Draw it: see :func:`pellucid.plots.analogram`."""
@@ -156,17 +185,18 @@ def path_lengths(edges: Ints, n_nodes: int) -> NDArray[np.int64]:
     return np.where(np.isfinite(lengths), lengths, -1).astype(np.int64)
 
 
-def partial_cube_concepts(edges: ArrayLike, n_nodes: int | None = None) -> Bits:
+def partial_cube_concepts(graph: Any, n_nodes: int | None = None) -> Bits:
     """Concepts (n, b) of a partial cube's nodes, the first of which has none (Djoković and Winkler; paper 2, A.1).
 
     An edge splits the nodes into those nearer to either end; the edges across are of the same concept.
 
     Parameters
     ----------
-    edges : (e, 2) numbers of the nodes that each edge joins
+    graph : (e, 2) numbers of the nodes that each edge joins; or an :class:`Analogram`; or a ``networkx.Graph``, whose
+        nodes are taken in its order
     n_nodes : how many nodes there are; one more than the largest number if None
     """
-    pairs = np.asarray(edges)
+    pairs, n_nodes = edges_of(graph, n_nodes)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or pairs.dtype.kind not in "iu" or pairs.min() < 0:
         raise ValueError(f"edges must be (e, 2) numbers of nodes, counted from 0, but its shape is {pairs.shape}.")
     count = int(pairs.max()) + 1 if n_nodes is None else n_nodes
@@ -189,3 +219,13 @@ def partial_cube_concepts(edges: ArrayLike, n_nodes: int | None = None) -> Bits:
         if not np.array_equal(np.count_nonzero(concepts != row, axis=1), lengths[v]):
             raise ValueError("The graph is no partial cube: its distances do not count differences.")
     return concepts
+
+
+def edges_of(graph: Any, n_nodes: int | None) -> tuple[NDArray[Any], int | None]:
+    """Pairs of nodes, and how many nodes there are if the graph knows."""
+    if isinstance(graph, Analogram):
+        return graph.edges[:, :2], len(graph.nodes)
+    if hasattr(graph, "edges") and hasattr(graph, "nodes"):
+        place = {node: i for i, node in enumerate(graph.nodes)}
+        return np.array([(place[u], place[v]) for u, v in graph.edges], dtype=np.int64).reshape(-1, 2), len(place)
+    return np.asarray(graph), n_nodes

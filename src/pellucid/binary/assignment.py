@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from pellucid._base import Fitted
 from pellucid.binary.items import FIRST, Assignment, all_cuts
 from pellucid.binary.model import BinaryModel
-from pellucid.binary.refine import to_bits
+from pellucid.binary.refine import to_bits, unique_columns
 from pellucid.binary.weights import strongest
 from pellucid.solvers._cholesky import Floats, Ints
 from pellucid.solvers._threads import one_blas_thread
@@ -30,11 +30,12 @@ class IterativeAssignment(BinaryModel):
     ----------
     n_branches : runs whose concepts are weighed together at the end; the first is deterministic, the others add
         Gaussian noise to the sparsity term
-    sparsity : λ of Eq. 3 and Eq. 4 on kernels of unit norm, times the number of items: weights of n items are of the
-        order 1/n. It chooses among the many sets of concepts that fit alike, and holds off noise; the weights of the
-        concepts chosen are fitted without it
+    sparsity : λ of Eq. 3, on kernels of unit norm, in the fit of the weights at the end
     order : which item comes next: as "given", the "nearest" to those before it, or at "random"
     min_weight : concepts below this share of the strongest are dropped
+    simplicity : λ while items come, times their number: weights of n items on a kernel of unit norm are of the order
+        1/n. It chooses among the many sets of concepts that fit alike, and has to outweigh noise, or pairs of items get
+        concepts of their own to fit it; raise it for noisy items
     kernel : "linear", or "precomputed" where X is a positive semidefinite kernel (p, p)
     random_state : seed of the noise and of the random order
 
@@ -53,6 +54,7 @@ class IterativeAssignment(BinaryModel):
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "order": [StrOptions({"given", "nearest", "random"})],
         "min_weight": [Interval(Real, 0, 1, closed="left")],
+        "simplicity": [Interval(Real, 0, None, closed="left")],
         "kernel": [StrOptions({"linear", "precomputed"})],
         "random_state": ["random_state"],
     }
@@ -61,9 +63,10 @@ class IterativeAssignment(BinaryModel):
         self,
         n_branches: int = 1,
         *,
-        sparsity: float = 0.5,
+        sparsity: float = 1e-5,
         order: str = "given",
         min_weight: float = 0.02,
+        simplicity: float = 0.5,
         kernel: str = "linear",
         random_state: Any = None,
     ) -> None:
@@ -71,6 +74,7 @@ class IterativeAssignment(BinaryModel):
         self.sparsity = sparsity
         self.order = order
         self.min_weight = min_weight
+        self.simplicity = simplicity
         self.kernel = kernel
         self.random_state = random_state
 
@@ -100,15 +104,12 @@ class IterativeAssignment(BinaryModel):
             found = []
             for branch in range(self.n_branches):
                 noise = rng if branch else None
-                state = Assignment(features[order], S, weights, float(self.sparsity), float(self.min_weight), noise)
+                state = Assignment(features[order], S, weights, float(self.simplicity), float(self.min_weight), noise)
                 bits = np.empty((len(data), state.run().shape[1]), dtype=np.uint8)
                 bits[order] = state.S
                 found.append(to_bits(2.0 * bits - 1.0))
-            pool = np.hstack(found)
-            if self.n_branches > 1:
-                pool = pool[:, np.sort(np.unique(pool, axis=1, return_index=True)[1])]
-                pool = strongest(features, pool, float(self.sparsity) / len(data))[0]
-            self._finish(spectrum, mean, scale, pool, len(spectrum.values), 0.0)
+            pool = strongest(features, unique_columns(np.hstack(found)), float(self.simplicity) / len(data))[0]
+            self._finish(spectrum, mean, scale, pool, len(spectrum.values), float(self.sparsity))
             self.items_ = data
         return self
 

@@ -11,17 +11,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from pellucid.binary.adaptive import adaptive_states
+from pellucid.binary.counts import Bits
+from pellucid.binary.greedy import greedy_concepts
 from pellucid.binary.model import BinaryModel
-from pellucid.binary.refine import refine_bits, to_bits, with_made_of_others
+from pellucid.binary.refine import refine_bits, to_bits, unique_columns, with_made_of_others
 from pellucid.binary.sampling import chain_states, energies, exhaustive_states
 from pellucid.binary.spectrum import Spectrum, signal_rank
-from pellucid.binary.weights import Bits, alignment, strongest
+from pellucid.binary.weights import alignment, strongest, unit_kernel
 from pellucid.solvers._checks import FloatMatrix
 from pellucid.solvers._cholesky import Floats
 from pellucid.solvers._threads import one_blas_thread
 
 # the relative rule can accept thousands of states: this many, of lowest energy, are weighed
 POOL = 4096
+# singular values that are too few to say what noise is
+FEW = 16
 
 
 class BinaryAutoencoder(BinaryModel):
@@ -34,10 +38,12 @@ class BinaryAutoencoder(BinaryModel):
     ----------
     rank : dimension of the space that is searched; None reads it from the spectrum: the number of singular values
         that stand out from noise of the size of the rest, or all where no more than √(2p) explain more
-    n_chains, max_iter : chains of the relative rule that run side by side, and the steps that they take
+    n_chains, max_iter : chains of the relative rule that run side by side, and the steps that they take; "greedy" uses
+        up to n_chains states a batch
     acceptance : "adaptive" accepts states of lower energy than the same search finds in noise, at most ``rank``
-        independent ones and those made of them; "relative" is the paper's rule, every state whose energy is within
-        ``tolerance`` of the lowest, which may give more concepts than dimensions; "exhaustive" applies the same rule
+        independent ones and those made of them; "greedy" is for more concepts than dimensions, adding those that take
+        most off the loss of Eq. 3 until there are ``max_concepts`` (ten times the dimension if None); "relative" is the
+        paper's rule, every state whose energy is within ``tolerance`` of the lowest; "exhaustive" applies the same rule
         to all 2^rank states that the space can hold
     tolerance : ε of the relative rule
     sparsity : λ of Eq. 3, on kernels of unit norm
@@ -64,7 +70,7 @@ class BinaryAutoencoder(BinaryModel):
         "rank": [Interval(Integral, 1, None, closed="left"), None],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "acceptance": [StrOptions({"adaptive", "relative", "exhaustive"})],
+        "acceptance": [StrOptions({"adaptive", "greedy", "relative", "exhaustive"})],
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "max_concepts": [Interval(Integral, 1, None, closed="left"), None],
@@ -107,7 +113,7 @@ class BinaryAutoencoder(BinaryModel):
         self.n_iter_ = 1
         best = np.zeros((len(data), 0), dtype=np.uint8), 0.0, 0
         for rank in self._ranks(spectrum.values, *data.shape):
-            S = self._search(spectrum.leading(rank), rng)
+            S = self._search(spectrum, rank, rng)
             S, weights = strongest(spectrum.features, S, float(self.sparsity), self.max_concepts)
             fit = alignment(spectrum.features, S, weights)
             if fit > best[1] or not best[2]:
@@ -116,33 +122,43 @@ class BinaryAutoencoder(BinaryModel):
         return self
 
     def _ranks(self, values: Floats, p: int, d: int) -> list[int]:
-        """Dimensions to search in. Where all directions carry signal none stands out, so up to √(2p) of them, which
-        is as many concepts as items can tell apart, are tried as they are too."""
+        """Dimensions to search in: those that stand out from noise. Where all directions carry signal none does, so up
+        to √(2p) of them, which is as many concepts as items can tell apart, are tried as they are too; and where
+        values are too few to tell noise by, so is what lies before the widest gap."""
         if self.rank is not None:
             return [min(self.rank, len(values))] if len(values) else []
+        if self.acceptance == "greedy":
+            return [len(values)] if len(values) else []
         ranks = [signal_rank(values, p, d)]
-        if len(values) <= np.sqrt(2 * p) + 1:
+        most = int(np.sqrt(2 * p)) + 1
+        if len(values) <= most:
             ranks.append(len(values))
+        elif len(values) <= FEW:
+            ranks.append(int(np.argmax(values[:most] / values[1 : most + 1])) + 1)
         return sorted({rank for rank in ranks if rank})
 
-    def _search(self, space: Spectrum, rng: np.random.RandomState) -> Bits:
-        U = space.basis
+    def _search(self, spectrum: Spectrum, rank: int, rng: np.random.RandomState) -> Bits:
+        U = spectrum.basis[:, :rank]
         if self.acceptance == "adaptive":
-            return self._adaptive(space, rng)
+            return self._adaptive(spectrum, rank, rng)
+        if self.acceptance == "greedy":
+            limit = 10 * rank if self.max_concepts is None else self.max_concepts
+            space = unit_kernel(spectrum.features[:, :rank])
+            return greedy_concepts(space, limit, float(self.sparsity), self.n_chains, rng)[0]
         if self.acceptance == "exhaustive":
             return to_bits(within(U, exhaustive_states(U), float(self.tolerance)))
         self.n_iter_ = self.max_iter
         return to_bits(within(U, chain_states(U, self.n_chains, self.max_iter, rng), float(self.tolerance)))
 
-    def _adaptive(self, space: Spectrum, rng: np.random.RandomState) -> Bits:
-        U = np.ascontiguousarray(space.basis, dtype=np.float32)
+    def _adaptive(self, spectrum: Spectrum, rank: int, rng: np.random.RandomState) -> Bits:
+        U = np.ascontiguousarray(spectrum.basis[:, :rank], dtype=np.float32)
         states, self.n_iter_ = adaptive_states(U, rng)
         S = to_bits(states)
         if not S.shape[1]:
             return S
-        S = to_bits(2.0 * refine_bits(space.features, S) - 1.0)
-        S = S[:, np.sort(np.unique(S, axis=1, return_index=True)[1])]
-        return with_made_of_others(space.features, space.basis, S, float(self.sparsity))
+        S = unique_columns(to_bits(2.0 * refine_bits(spectrum.features, S) - 1.0))
+        space = unit_kernel(spectrum.features[:, :rank])
+        return with_made_of_others(space, spectrum.basis[:, :rank], S, float(self.sparsity))
 
 
 def within(U: FloatMatrix, states: FloatMatrix, tolerance: float) -> FloatMatrix:

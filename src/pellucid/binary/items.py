@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pellucid.binary.weights import Bits, kernel_norm
+from pellucid.binary.counts import Bits, shared_items
+from pellucid.binary.weights import kernel_norm
 from pellucid.solvers._cholesky import Floats, Ints, kernel
 
 # all cuts of that many first items are weighed at once
@@ -36,14 +38,14 @@ class Assignment:
         items: Floats,
         S: Bits,
         weights: Floats,
-        sparsity: float,
+        simplicity: float,
         min_weight: float,
         noise: np.random.RandomState | None = None,
     ) -> None:
-        self.items, self.sparsity, self.min_weight, self.noise = items, sparsity, min_weight, noise
+        self.items, self.simplicity, self.min_weight, self.noise = items, simplicity, min_weight, noise
         self.S, self.weights = S, weights.copy()
         first = items[: len(S)]
-        self.counts = S.T.astype(np.float64) @ S
+        self.counts = shared_items(S)
         self.along = S.T @ first
         self.total = first.sum(axis=0)
         self.square = kernel_norm(first - first.mean(axis=0)) ** 2
@@ -57,94 +59,135 @@ class Assignment:
                 self.refit()
         return self.S
 
-    def overlaps(self) -> Floats:
-        """S̄ᵀS̄."""
-        sizes = self.counts.diagonal()
-        return np.asarray(self.counts - np.outer(sizes, sizes / len(self.S)))
-
     def penalty(self) -> float:
         """λ for a kernel of this norm: the weights of n items are of the order of its n-th part."""
-        return self.sparsity * float(np.sqrt(self.square)) / len(self.S)
+        return self.simplicity * float(np.sqrt(self.square)) / len(self.S)
 
     def refit(self) -> None:
         """Weights by Eq. 3, from those there are, and without the concepts that are too weak."""
-        n, sizes = len(self.S), self.counts.diagonal()
+        n, sizes = len(self.S), self.counts.diagonal().copy()
         along = self.along - np.outer(sizes, self.total / n)
         linear = 0.5 * self.penalty() * np.minimum(sizes, n - sizes) - np.einsum("ij,ij->i", along, along)
-        box_descent(self.overlaps() ** 2, linear, np.full(len(sizes), np.inf), self.weights)
-        self.keep(np.flatnonzero(self.weights > self.min_weight * self.weights.max(initial=0.0)))
+        none = np.zeros(len(sizes))
+        box_descent(self.counts, sizes, n, True, 1.0, 0.0, none, linear, np.full(len(sizes), np.inf), self.weights)
+        self.keep(self.weights > self.min_weight * self.weights.max(initial=0.0))
 
-    def keep(self, columns: Ints) -> None:
-        self.S = np.ascontiguousarray(self.S[:, columns])
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        if which.all():
+            return
+        columns = np.flatnonzero(which)
+        self.S = self.S[:, columns]
         self.weights = self.weights[columns]
         self.counts = self.counts[np.ix_(columns, columns)]
         self.along = self.along[columns]
 
     def add(self, item: Floats) -> None:
         """Give an item to the concepts (Eq. 4), split those that it has in part, and give it one of its own."""
-        n, b = self.S.shape
-        sizes = self.counts.diagonal()
+        n = len(self.S)
+        self._grow(np.zeros(1, dtype=np.int64) - 1)  # the item's own concept, which nobody else has
+        self.weights[-1] = np.inf
+        sizes = self.counts.diagonal().copy()
         mean, t = sizes / n, n / (n + 1)
+        fixed = np.where(mean > 0, self.weights, 0.0)
         x = item - self.total / n
         similar = self.along @ x - sizes * (self.total @ x / n)  # S̄ᵀk̄
         k0 = float(x @ x)
         before = self.items[:n] @ x - self.total @ x / n  # k̄
-        overlaps = self.overlaps()
         # Eq. 5 over z = (Πp, π₀): 2t‖S̄(z − Π⟨s⟩) − k̄‖² + t²(Σ(1 − 2⟨s⟩)z + π₀ + ⟨s⟩ᵀΠ⟨s⟩ − k₀)²
-        slope = np.append(1 - 2 * mean, 1.0)
-        H = 2 * t**2 * np.outer(slope, slope)
-        H[:b, :b] += 4 * t * overlaps
-        level = k0 - float(mean**2 @ self.weights)
-        linear = np.append(-4 * t * (similar + overlaps @ (self.weights * mean)), 0.0) - 2 * t**2 * level * slope
+        slope = 1 - 2 * mean
+        level = k0 - float(mean**2 @ fixed)
+        pulled = self.counts @ (fixed * mean) - sizes * float(mean @ (fixed * mean))  # S̄ᵀS̄Π⟨s⟩
+        linear = -4 * t * (similar + pulled) - 2 * t**2 * level * slope
         # the sparsity term made convex: joining the smaller side costs, joining the larger one pays
-        rule = np.append(np.where(mean < 0.5, 1.0, -1.0), -1.0)
+        rule = np.where(mean < 0.5, 1.0, -1.0)
+        rule[-1] = -1.0
         if self.noise is not None:
-            rule = rule + self.noise.standard_normal(b + 1)
-        z = np.append(np.where(mean < 0.5, 0.0, self.weights), 0.0)
-        box_descent(H, linear + self.penalty() * rule, np.append(self.weights, np.inf), z)
+            rule = rule + self.noise.standard_normal(len(rule))
+        z = np.where(mean < 0.5, 0.0, fixed)
+        linear += self.penalty() * rule
+        box_descent(self.counts, sizes, n, False, 4 * t, 2 * t**2, slope, linear, self.weights, z)
         self.square += 2 * t * float(before @ before) + t**2 * k0**2
         self._split(item, z)
 
     def _split(self, item: Floats, z: Floats) -> None:
         """(S S 0; 1 0 1) with weights (Πp, Π(1 − p), π₀), without the empty ones (Algorithm 2, line 8)."""
-        has = np.where(z[:-1] < SNAP * self.weights, 0.0, z[:-1])
+        has = np.where(z < SNAP * self.weights, 0.0, z)
+        has[-1] = self.weights[-1] = z[-1]
         has = np.where(has > (1 - SNAP) * self.weights, self.weights, has)
         lacks = self.weights - has
-        with_item, without = np.flatnonzero(has > 0), np.flatnonzero(lacks > 0)
-        weights = np.concatenate([has[with_item], lacks[without], z[-1:]])
-        self.keep(np.concatenate([with_item, without]))
-        bit = np.zeros(len(weights), dtype=np.uint8)
-        bit[: len(with_item)] = bit[-1] = 1
-        self.weights = weights
-        self.S = np.vstack([np.pad(self.S, ((0, 0), (0, 1))), bit])
-        self.counts = np.pad(self.counts, (0, 1)) + np.outer(bit, bit.astype(np.float64))
-        self.along = np.pad(self.along, ((0, 1), (0, 0))) + np.outer(bit, item)
+        partly = np.flatnonzero((has > 0) & (lacks > 0))
+        self.weights = np.where(has > 0, has, lacks)
+        bit = np.append(has > 0, np.zeros(len(partly), dtype=bool))
+        self._grow(partly)
+        self.weights[len(has) :] = lacks[partly]
+        self.S = np.vstack([self.S, bit.astype(np.uint8)])
+        joined = np.flatnonzero(bit)
+        self.counts[np.ix_(joined, joined)] += 1.0
+        self.along[joined] += item
         self.total = self.total + item
+
+    def _grow(self, columns: Ints) -> None:
+        """Append copies of concepts; −1 stands for one that no item has. Their weights are to be filled in."""
+        b, more = len(self.weights), len(columns)
+        counts = np.zeros((b + more, b + more))
+        counts[:b, :b] = self.counts
+        known = columns >= 0
+        copied, places = columns[known], b + np.flatnonzero(known)
+        counts[places, :b] = self.counts[copied]
+        counts[:b, places] = counts[places, :b].T
+        counts[np.ix_(places, places)] = self.counts[np.ix_(copied, copied)]
+        along = np.zeros((b + more, self.along.shape[1]))
+        along[:b], along[places] = self.along, self.along[copied]
+        S = np.zeros((len(self.S), b + more), dtype=np.uint8)
+        S[:, :b], S[:, places] = self.S, self.S[:, copied]
+        self.counts, self.along, self.S = counts, along, S
+        self.weights = np.append(self.weights, np.zeros(more))
 
 
 @kernel
-def box_descent(H: Floats, q: Floats, upper: Floats, z: Floats) -> int:
-    """Minimise ½zᵀHz + qᵀz over 0 ≤ z ≤ upper by coordinate descent from z, in place; returns the sweeps.
+def add_row(
+    slope: Floats, step: float, j: int, counts: Floats, sizes: Floats, n: int, squared: bool, factor: float,
+    tilted: float, tilt: Floats,
+) -> None:  # fmt: skip
+    """slope += step · (row j of H); H = (S̄ᵀS̄)^∘2, or factor · S̄ᵀS̄ + tilted · tilt tiltᵀ."""
+    share, lean = sizes[j] / n, tilted * tilt[j]
+    if squared:
+        for i in range(slope.size):
+            overlap = counts[j, i] - share * sizes[i]
+            slope[i] += step * overlap * overlap
+    else:
+        for i in range(slope.size):
+            slope[i] += step * (factor * (counts[j, i] - share * sizes[i]) + lean * tilt[i])
+
+
+@kernel
+def box_descent(
+    counts: Floats, sizes: Floats, n: int, squared: bool, factor: float, tilted: float, tilt: Floats, q: Floats,
+    upper: Floats, z: Floats,
+) -> int:  # fmt: skip
+    """Minimise ½zᵀHz + qᵀz over 0 ≤ z ≤ upper by coordinate descent from z, in place; returns the sweeps. H is that of
+    :func:`add_row`, of which only the rows of coordinates that move are ever made.
 
     The start is the solution without the new item, so few coordinates move; the next fit corrects what is left.
     """
     m = z.size
     slope = q.copy()
+    curvature = np.empty(m)
     for j in range(m):
+        overlap = counts[j, j] - sizes[j] * sizes[j] / n
+        curvature[j] = overlap * overlap if squared else factor * overlap + tilted * tilt[j] * tilt[j]
         if z[j] != 0.0:
-            for i in range(m):
-                slope[i] += H[j, i] * z[j]
+            add_row(slope, z[j], j, counts, sizes, n, squared, factor, tilted, tilt)
     for sweep in range(SWEEPS):
         largest, top = 0.0, 0.0
         for j in range(m):
-            if H[j, j] <= 0.0:
+            if curvature[j] <= 0.0:
                 continue
-            value = min(max(z[j] - slope[j] / H[j, j], 0.0), upper[j])
+            value = min(max(z[j] - slope[j] / curvature[j], 0.0), upper[j])
             step = value - z[j]
             if step != 0.0:
                 z[j] = value
-                for i in range(m):
-                    slope[i] += H[j, i] * step
+                add_row(slope, step, j, counts, sizes, n, squared, factor, tilted, tilt)
                 largest = max(largest, abs(step))
             top = max(top, value)
         if largest <= TOLERANCE * top:

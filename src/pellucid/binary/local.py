@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pellucid.binary.counts import Bits
 from pellucid.binary.weights import (
-    Bits,
     alignment,
     as_bits,
     centred,
+    concept_lengths,
     concept_overlaps,
     fit_weights,
     imbalance,
@@ -56,37 +57,35 @@ def improve_concepts(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5, max_swe
         return Improved(bits[:, :0], np.zeros(0), np.zeros(1), 0, 0.0)
     features = features / np.sqrt(norm)
     with one_blas_thread():
-        weights = fit_weights(features, bits, penalty)
-        bits, weights = bits[:, weights > 0], weights[weights > 0]
-        losses, flips = [kernel_loss(features, bits, weights, penalty)], 0
-        for _ in range(max_sweeps):
-            after = bits.copy()
-            flipped = sum(flip_concept(features, after, weights, j, penalty) for j in range(bits.shape[1]))
-            if not flipped:
-                break
-            fresh = fit_weights(features, after, penalty, weights)
-            # the old weights fit the new bits better already; should the solver stop short, they stay
-            if kernel_loss(features, after, fresh, penalty) > kernel_loss(features, after, weights, penalty):
-                fresh = weights
-            bits, weights = after[:, fresh > 0], fresh[fresh > 0]
-            losses.append(kernel_loss(features, bits, weights, penalty))
-            flips += flipped
+        bits, weights, losses, flips = flip_bits(features, bits, penalty, max_sweeps)
     largest = float(np.abs(data).max())
-    return Improved(
-        np.ascontiguousarray(bits),
-        weights * norm * largest**2,
-        np.array(losses),
-        flips,
-        alignment(features, bits, weights),
-    )
+    return Improved(bits, weights * norm * largest**2, np.array(losses), flips, alignment(features, bits, weights))
+
+
+def flip_bits(features: Floats, S: Bits, sparsity: float, max_sweeps: int) -> tuple[Bits, Floats, list[float], int]:
+    """Concepts and weights after the local search, for a kernel of unit norm, the losses on the way, and the flips."""
+    weights = fit_weights(features, S, sparsity)
+    bits, weights = S[:, weights > 0], weights[weights > 0]
+    losses, flips = [kernel_loss(features, bits, weights, sparsity)], 0
+    for _ in range(max_sweeps):
+        after = bits.copy()
+        flipped = sum(flip_concept(features, after, weights, j, sparsity) for j in range(bits.shape[1]))
+        if not flipped:
+            break
+        fresh = fit_weights(features, after, sparsity, weights)
+        # the old weights fit the new bits better already; should the solver stop short, they stay
+        if kernel_loss(features, after, fresh, sparsity) > kernel_loss(features, after, weights, sparsity):
+            fresh = weights
+        bits, weights = after[:, fresh > 0], fresh[fresh > 0]
+        losses.append(kernel_loss(features, bits, weights, sparsity))
+        flips += flipped
+    return np.ascontiguousarray(bits), weights, losses, flips
 
 
 def kernel_loss(features: Floats, S: Bits, weights: Floats, sparsity: float) -> float:
     """‖K̄ − S̄ΠS̄ᵀ‖² + λ rᵀπ for a kernel of unit norm."""
-    along = features.T @ S
-    linear = np.einsum("ij,ij->j", along, along)
     square = float(weights @ concept_overlaps(S) ** 2 @ weights)
-    return float(1.0 + square - 2 * linear @ weights + sparsity * imbalance(S) @ weights)
+    return float(1.0 + square - 2 * concept_lengths(features, S) @ weights + sparsity * imbalance(S) @ weights)
 
 
 def flip_gains(features: Floats, S: Bits, weights: Floats, j: int, sparsity: float) -> Floats:

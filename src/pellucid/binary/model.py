@@ -10,10 +10,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
+from pellucid.binary.counts import Bits
 from pellucid.binary.refine import components, nearest_bits
 from pellucid.binary.sampling import energies
 from pellucid.binary.spectrum import Spectrum, spectrum_of_items, spectrum_of_kernel
-from pellucid.binary.weights import Bits, alignment, fit_weights, kernel_norm
+from pellucid.binary.weights import alignment, fit_weights
 from pellucid.solvers._cholesky import Floats
 
 BLOCK = 1 << 14
@@ -56,21 +57,23 @@ class BinaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin,
         return data
 
     def _spectrum(self, data: Floats) -> tuple[Spectrum, Floats, float]:
-        """Where the items lie, their mean (of a kernel: of its rows), and by what both were divided, so that no power
-        of them overflows."""
-        scale = float(np.abs(data).max())
-        scale = scale if scale > 0 else 1.0
-        mean = (data / scale).mean(axis=0)
+        """Where the items lie, their mean (of a kernel: of its rows), and by what both were divided, so that the
+        kernel has unit norm (and no power of the data overflows)."""
+        largest = float(np.abs(data).max())
+        largest = largest if largest > 0 else 1.0
+        mean = (data / largest).mean(axis=0)
         if self.kernel == "precomputed":
-            return spectrum_of_kernel(data / scale), mean, scale
-        return spectrum_of_items(data / scale - mean), mean, scale
+            spectrum, unit = spectrum_of_kernel(data / largest).normalised()
+            return spectrum, mean / unit**2, largest * unit**2
+        spectrum, unit = spectrum_of_items(data / largest - mean).normalised()
+        return spectrum, mean / unit, largest * unit
 
     def _finish(self, spectrum: Spectrum, mean: Floats, scale: float, S: Bits, rank: int, sparsity: float) -> None:
         """Fitted attributes for the concepts S, on the scale of the data."""
         features = spectrum.features
         self.concepts_ = S
         self.rank_ = rank
-        self.weights_ = fit_weights(features, S, sparsity) * kernel_norm(features)
+        self.weights_ = fit_weights(features, S, sparsity)
         self.cka_ = alignment(features, S, self.weights_)
         self.energies_ = energies(spectrum.basis[:, :rank], 2.0 * S - 1.0)
         W = components(features, S)

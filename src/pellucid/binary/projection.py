@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from pellucid.binary.weights import Bits
+from pellucid.binary.counts import Bits
 from pellucid.solvers._cholesky import Floats
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pellucid.binary.counts import Bits
 from pellucid.binary.sampling import polar
-from pellucid.binary.weights import Bits, alignment, concept_overlaps, strongest
+from pellucid.binary.weights import alignment, concept_overlaps, strongest
 from pellucid.solvers._checks import FloatMatrix
 from pellucid.solvers._cholesky import Floats, kernel
 
@@ -17,6 +18,10 @@ SWEEPS = 50
 GAIN, GAIN_SHARE = 0.005, 0.1
 # concepts made of others may be this many times the rank, and must lie this close to the space
 MADE, CLOSE = 8, 0.05
+# so close must the product of two concepts be: CLOSE of the largest intersection, and room for their own energy
+CLOSE_PRODUCT = 0.3
+# two concepts or their complements
+SIGNS = np.array([[0, 0, 1, 1], [0, 1, 0, 1]], dtype=np.uint8)
 
 
 def to_bits(states: FloatMatrix) -> Bits:
@@ -47,19 +52,18 @@ def orthogonal_components(features: Floats, S: Bits, rounds: int = ROUNDS) -> tu
 def refine_bits(features: Floats, S: Bits) -> Bits:
     """Alternate W and the bits that it gives, each bit judged without its own part in W (leave one out).
 
-    W has orthogonal rows, so every bit is decided alone: ⟨x̄, w⟩/|w|² + ⟨s⟩ against ½. The item's own share of that is
-    s̄ |x̄|² / Σ(s̄w-part), which otherwise confirms whatever the bit was.
+    W has orthogonal rows, so every bit is decided alone: ⟨x̄, w⟩/|w|² + ⟨s⟩ against ½. All features belong here, not
+    only those of the space: what an item has outside it turns W towards the item, too.
     """
+    squares = np.einsum("ij,ij->i", features, features)
     best, before = S, None
     for _ in range(ROUNDS):
         W, lengths = orthogonal_components(features, best, ROUGH)
         if not (lengths > 0).all():
             break
         mean = best.mean(axis=0)
-        centred = best - mean
-        squares = np.einsum("ij,ij->j", centred, centred)
-        own = np.einsum("ij,ij->i", features, features)[:, None] / (squares * lengths**2)
-        scores = features @ W.T / lengths**2 - centred * np.minimum(own, 0.5) + mean
+        along = features @ (W / lengths[:, None]).T
+        scores = (along - own_part(along, squares, best - mean, lengths)) / lengths + mean
         after = (scores > 0.5).astype(np.uint8)
         constant = after.min(axis=0) == after.max(axis=0)
         after[:, constant] = best[:, constant]
@@ -67,6 +71,19 @@ def refine_bits(features: Floats, S: Bits) -> Bits:
             break
         best, before = after, best
     return best
+
+
+def own_part(along: Floats, squares: Floats, centred: Floats, lengths: Floats) -> Floats:
+    """How much of ⟨x̄ᵢ, q⟩ is there because item i took part in finding the unit directions q, to first order.
+
+    The directions are the polar factor of A = Σ |w| s̄ x̄ᵀ, nearly D q with D = |w|² |s̄|². Item i adds |w| s̄ᵢ x̄ᵢᵀ to A,
+    which moves q by D⁻¹ of it outside the span of the directions, and inside by its antisymmetric part over Dⱼ + Dₖ.
+    """
+    pull = centred * lengths
+    stiffness = lengths**2 * np.einsum("ij,ij->j", centred, centred)
+    outside = squares - np.einsum("ij,ij->i", along, along)
+    both = 1 / (stiffness[:, None] + stiffness)
+    return np.asarray(pull * (outside[:, None] / stiffness + along**2 @ both) - along * ((pull * along) @ both))
 
 
 def with_made_of_others(features: Floats, U: Floats, S: Bits, sparsity: float) -> Bits:
@@ -80,31 +97,58 @@ def with_made_of_others(features: Floats, U: Floats, S: Bits, sparsity: float) -
     pool = S
     limit = MADE * max(2, U.shape[1])
     for _ in range(2):
-        pool = np.hstack([pool, close_intersections(U, pool, limit)])[:, :limit]
-        pool = pool[:, np.sort(np.unique(pool, axis=1, return_index=True)[1])]
-    more, weights = strongest(features, pool, sparsity)
-    return more if alignment(features, more, weights) - before >= wanted else S
+        more = close_intersections(U, pool, limit)
+        if not more.shape[1]:
+            break
+        pool = unique_columns(np.hstack([pool, more]))[:, :limit]
+    if pool.shape[1] == S.shape[1]:
+        return S
+    found, weights = strongest(features, pool, sparsity)
+    return found if alignment(features, found, weights) - before >= wanted else S
 
 
 def close_intersections(U: Floats, S: Bits, limit: int) -> Bits:
     """Intersections of two concepts or complements whose energy is low, lowest first."""
     found, cost = [], []
-    both = np.hstack([S, 1 - S])
-    basis = U.astype(np.float32)
-    for a in range(S.shape[1]):
-        part = both[:, a : a + 1] & both
+    basis = np.ascontiguousarray(U.T, dtype=np.float32)
+    for a, b in close_pairs(basis, S):
+        first, second = S[:, a], S[:, b]
+        part = np.stack(
+            [first & second, first & (1 - second), (1 - first) & second, (1 - first) & (1 - second)], axis=1
+        )
         sizes = part.sum(axis=0, dtype=np.float64)
         varied = np.flatnonzero((sizes > 0) & (sizes < len(S)))
         part, sizes = part[:, varied], sizes[varied]
-        inside = basis.T @ part.astype(np.float32)
+        inside = basis @ part.astype(np.float32)
         energy = 1 - np.sum(inside * inside, axis=0) / (sizes * (1 - sizes / len(S)))  # share of s̄ outside span(U)
-        keep = np.argsort(energy, kind="stable")[:limit]
-        keep = keep[energy[keep] <= CLOSE]
+        keep = np.flatnonzero(energy <= CLOSE)
         found.append(to_bits(2.0 * part[:, keep] - 1.0))
         cost.append(energy[keep])
+    if not found:
+        return S[:, :0]
     pool = np.hstack(found)
-    pool = pool[:, np.argsort(np.concatenate(cost), kind="stable")]
-    return np.asarray(pool[:, np.sort(np.unique(pool, axis=1, return_index=True)[1])])
+    return unique_columns(pool[:, np.argsort(np.concatenate(cost), kind="stable")[:limit]])
+
+
+def close_pairs(basis: FloatMatrix, S: Bits) -> list[tuple[int, int]]:
+    """Pairs whose intersections may lie close to the space; basis is Uᵀ.
+
+    For signs s and t an intersection is (1 ± s ± t ± st)/4, and s and t lie in the space, so the product st must, up to
+    what the least intersection allows."""
+    states = 2 * S.astype(np.float32) - 1
+    p = len(S)
+    pairs = []
+    for a in range(S.shape[1] - 1):
+        product = states[:, a + 1 :] * states[:, a : a + 1]
+        inside = np.sum((basis @ product) ** 2, axis=0) + product.sum(axis=0) ** 2 / p
+        pairs += [(a, a + 1 + int(b)) for b in np.flatnonzero(1 - inside / p <= CLOSE_PRODUCT)]
+    return pairs
+
+
+def unique_columns(S: Bits) -> Bits:
+    """Each column once, in the order in which they first come."""
+    _, first = np.unique(np.packbits(S.T, axis=1), axis=0, return_index=True)
+    return np.ascontiguousarray(S[:, np.sort(first)])
 
 
 def components(features: Floats, S: Bits) -> Floats:

@@ -27,8 +27,11 @@ class Spectrum:
     values: Floats
     directions: Floats
 
-    def leading(self, rank: int) -> Spectrum:
-        return Spectrum(self.basis[:, :rank], self.values[:rank], self.directions[:rank])
+    def normalised(self) -> tuple[Spectrum, float]:
+        """With values divided so that the kernel of the features has unit norm, and by what."""
+        unit = float(np.sum(self.values**4) ** 0.25)
+        unit = unit if unit > 0 else 1.0
+        return Spectrum(self.basis, self.values / unit, self.directions), unit
 
     @property
     def features(self) -> Floats:

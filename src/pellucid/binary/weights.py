@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pellucid.binary.counts import Bits, shared_items
 from pellucid.solvers import nnls_gram
 from pellucid.solvers._checks import as_matrix, as_nonnegative, check_finite
 from pellucid.solvers._cholesky import Floats
+from pellucid.solvers._threads import one_blas_thread, run_rows
 
-Bits = NDArray[np.uint8]
 # the shortest beginning of the concepts, strongest first, whose loss is within this share of the best is enough
 ENOUGH = 1e-4
 
@@ -46,11 +47,31 @@ def kernel_norm(features: Floats) -> float:
     return float(np.linalg.norm(small))
 
 
+def unit_kernel(features: Floats) -> Floats:
+    """Centred features scaled so that ‖K̄‖_F = 1, as all functions below want them; zeros stay zeros."""
+    norm = kernel_norm(features)
+    return features / np.sqrt(norm) if norm > 0 else features
+
+
 def concept_overlaps(S: Bits) -> Floats:
-    """S̄ᵀS̄, exact: whole numbers below 2²⁴ are added in float32."""
-    wide = S.astype(np.float32 if len(S) < 1 << 24 else np.float64)
-    sizes = S.sum(axis=0, dtype=np.float64)
-    return np.asarray((wide.T @ wide).astype(np.float64) - np.outer(sizes, sizes / len(S)))
+    """S̄ᵀS̄."""
+    shared = shared_items(S)
+    sizes = shared.diagonal().copy()
+    shared -= np.outer(sizes, sizes / len(S))
+    return shared
+
+
+def concept_lengths(features: Floats, S: Bits) -> Floats:
+    """c of Eq. 3, |Xᵀs̄|² of every concept."""
+    lengths = np.empty(S.shape[1])
+
+    def block(begin: int, end: int) -> None:
+        along = features.T @ S[:, begin:end].astype(np.float64)
+        np.einsum("ij,ij->j", along, along, out=lengths[begin:end])
+
+    with one_blas_thread():
+        run_rows(block, S.shape[1])
+    return lengths
 
 
 def imbalance(S: Bits) -> Floats:
@@ -60,37 +81,29 @@ def imbalance(S: Bits) -> Floats:
 
 
 def fit_weights(features: Floats, S: Bits, sparsity: float, start: Floats | None = None) -> Floats:
-    """π of Eq. 3 for K̄ / ‖K̄‖_F, where K̄ = features featuresᵀ (centred)."""
-    norm = kernel_norm(features)
-    varied = np.flatnonzero(imbalance(S) > 0)
+    """π of Eq. 3 for a kernel of unit norm, with its sparsity term."""
+    sides = imbalance(S)
+    varied = np.flatnonzero(sides > 0)
     weights = np.zeros(S.shape[1])
-    if not varied.size or norm == 0:
+    if not varied.size:
         return weights
-    part = S[:, varied]
-    G = concept_overlaps(part) ** 2
-    along = features.T @ part
-    c = np.einsum("ij,ij->j", along, along) / norm - 0.5 * sparsity * imbalance(part)
+    part = S if varied.size == S.shape[1] else S[:, varied]
+    G = concept_overlaps(part)
+    G *= G
+    c = concept_lengths(features, part) - 0.5 * sparsity * sides[varied]
     scale = float(G.diagonal().max())
+    G /= scale
     init = None if start is None else start[varied][None]
-    weights[varied] = nnls_gram(c[None] / scale, G / scale, init=init).codes[0]
+    weights[varied] = nnls_gram(c[None] / scale, G, init=init).codes[0]
     return weights
 
 
-def explained(features: Floats, S: Bits, weights: Floats) -> tuple[float, float]:
-    """⟨K̄, Q̄⟩ / ‖K̄‖ and ‖Q̄‖ of the model kernel Q = SΠSᵀ."""
-    norm = kernel_norm(features)
-    if norm == 0 or not S.shape[1]:
-        return 0.0, 0.0
-    along = features.T @ S
-    inner = float(np.einsum("ij,ij,j->", along, along, weights)) / norm
-    square = float(weights @ concept_overlaps(S) ** 2 @ weights)
-    return inner, np.sqrt(max(0.0, square))
-
-
 def alignment(features: Floats, S: Bits, weights: Floats) -> float:
-    """CKA of the model with the data (Eq. 2); 0 where either has no structure at all."""
-    inner, own = explained(features, S, weights)
-    return inner / own if own > 0 else 0.0
+    """CKA of the model SΠSᵀ with a kernel of unit norm (Eq. 2); 0 where either has no structure at all."""
+    if not S.shape[1]:
+        return 0.0
+    own = np.sqrt(max(0.0, float(weights @ concept_overlaps(S) ** 2 @ weights)))
+    return float(concept_lengths(features, S) @ weights) / own if own > 0 else 0.0
 
 
 def strongest(features: Floats, S: Bits, sparsity: float, limit: int | None = None) -> tuple[Bits, Floats]:
@@ -102,8 +115,7 @@ def strongest(features: Floats, S: Bits, sparsity: float, limit: int | None = No
     kept, pi = S[:, order], weights[order]
     pairs = concept_overlaps(kept) ** 2 * np.outer(pi, pi)
     square = np.cumsum(2 * np.tril(pairs).sum(axis=1) - pairs.diagonal())  # πᵀGπ of every beginning
-    along = features.T @ kept
-    linear = np.cumsum(np.einsum("ij,ij->j", along, along) * pi) / kernel_norm(features)
+    linear = np.cumsum(concept_lengths(features, kept) * pi)
     loss = square - 2 * linear + sparsity * np.cumsum(imbalance(kept) * pi)
     enough = int(np.argmax(loss <= loss[-1] + ENOUGH * abs(loss[-1]))) + 1
     count = enough if limit is None else min(enough, limit)
@@ -130,4 +142,5 @@ def concept_weights(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5) -> Float
     bits = as_bits(S, "S", len(data))
     features = centred(data)
     largest = float(np.abs(data).max())
-    return fit_weights(features, bits, as_nonnegative(sparsity, "sparsity")) * kernel_norm(features) * largest**2
+    weights = fit_weights(unit_kernel(features), bits, as_nonnegative(sparsity, "sparsity"))
+    return weights * kernel_norm(features) * largest**2

@@ -105,7 +105,8 @@ def _draw_nodes(ax: Axes, graph: Any, places: NDArray[np.float64]) -> None:
     for node in stand:
         here = [name for name, at in zip(graph.names, graph.item_nodes) if at == node]
         text = ", ".join(here[:3]) + (f" and {len(here) - 3} more" if len(here) > 3 else "")
-        outward = places[node] / max(float(np.linalg.norm(places[node])), 1e-9)
+        far = float(np.linalg.norm(places[node]))
+        outward = places[node] / far if far > 0.1 else np.array([0.7, 0.7])  # in the middle no direction is outward
         ax.annotate(
             style.plain(style.shorten(text, 30)),
             places[node],
