@@ -92,7 +92,7 @@ class Analogram:
         cover = (~sides).T.astype(np.int64) @ ~sides == 0
         networkx = require("networkx", "graph")
         graph = networkx.Graph(np.argwhere(np.triu(overlap & cover, 1)).tolist())
-        return self.nodes.shape[1] - len(networkx.max_weight_matching(graph, maxcardinality=True))
+        return int(self.nodes.shape[1]) - len(networkx.max_weight_matching(graph, maxcardinality=True))
 
     def plot(self, ax: Axes | None = None, **settings: Any) -> Axes:
         """Draw it: see :func:`pellucid.plots.analogram`."""

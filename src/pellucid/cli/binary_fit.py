@@ -26,9 +26,10 @@ MANY_ITEMS = 2_000
 @click.option("--rank", type=click.IntRange(min=1),
               help="Dimensions in which concepts are searched; read from the data if not given.")  # fmt: skip
 @click.option(
-    "--acceptance", type=click.Choice(["adaptive", "relative", "exhaustive"]), default="adaptive", show_default=True,
-    help="adaptive: no more than stand out from noise; relative: the paper's rule, which finds more; exhaustive: all "
-    "sign vectors of a space of up to 20 dimensions.",
+    "--acceptance", type=click.Choice(["adaptive", "greedy", "relative", "exhaustive"]), default="adaptive",
+    show_default=True,
+    help="adaptive: no more than stand out from noise; greedy: as many as --max-concepts, also more than dimensions; "
+    "relative: the paper's rule; exhaustive: all sign vectors of a space of up to 20 dimensions.",
 )  # fmt: skip
 @click.option("--tolerance", type=click.FloatRange(0, 1), default=0.05, show_default=True,
               help="How far from the best a concept may be, by the other two rules.")  # fmt: skip
@@ -76,7 +77,9 @@ def command(
 
     found = read_items(vectors, column)
     begun = time.perf_counter()
-    given: dict[str, Any] = {} if sparsity is None else {"sparsity": sparsity}
+    # what chooses the concepts has another name and scale where items come one by one
+    name = "simplicity" if method == "assignment" else "sparsity"
+    given: dict[str, Any] = {} if sparsity is None else {name: sparsity}
     before = CenteredNormalizer().fit(found.vectors) if normalise else None
     X = found.vectors if before is None else before.transform(found.vectors)
     if method == "assignment":
