@@ -15,6 +15,7 @@ import pytest
 import fuzz
 import pellucid
 from pellucid import _atomic
+from pellucid.persistence import ModelFileError
 from pellucid.preprocessing import CenteredNormalizer
 from pellucid.search import Collection, CollectionError
 from pellucid.search._lock import LOCK, Locked, locked
@@ -319,7 +320,7 @@ def test_headers_that_claim_a_terabyte(tmp_path):
         with pytest.raises(pellucid.vectors.VectorFileError):
             pellucid.vectors.read(tmp_path / name)
         assert time.monotonic() - start < 5
-    with pytest.raises(pellucid.persistence.ModelFileError):
+    with pytest.raises(ModelFileError):
         pellucid.load(tmp_path / "a.safetensors")
     collection = Collection.create(tmp_path / "c", np.eye(4, dtype=np.float32))
     collection.delete(["0"])
