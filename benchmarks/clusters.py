@@ -247,8 +247,7 @@ def communities() -> Row:
 
 
 PARTS = {
-    "transcription": lambda: ([beside_a_transcription()], ""),
-    "peers": lambda: ([beside_scikit_learn(), communities()], ""),
+    "transcription": lambda: ([beside_a_transcription(), beside_scikit_learn(), communities()], ""),
     "growth": growth,
     "whole": lambda: (whole_fits(), ""),
 }

@@ -60,9 +60,20 @@ def test_cliques_are_communities():
     graph = as_graph(sparse.csr_matrix(blocks))
     truth = np.repeat(np.arange(4), 6)
     assert adjusted_rand_score(louvain(graph, 1.0, np.random.RandomState(0)), truth) == 1
-    assert len(set(merge(graph, truth, 2))) == 2
-    joined = merge(graph, truth, 2)
-    assert all(len(set(joined[truth == c])) == 1 for c in range(4))
+    for by_ratio in (False, True):
+        joined = merge(graph, truth, 2, by_ratio)
+        assert len(set(joined)) == 2
+        assert all(len(set(joined[truth == c])) == 1 for c in range(4))
+
+
+def test_parts_of_one_ring_are_merged_before_rings_that_do_not_touch():
+    """Two small rings and a large one, all in many pieces: by modularity alone the small rings would be joined."""
+    sizes = (40, 40, 400)
+    ring = [sparse.diags([np.ones(n - 1), np.ones(n - 1), [1.0], [1.0]], [1, -1, n - 1, 1 - n]) for n in sizes]
+    graph = as_graph(sparse.block_diag(ring))
+    pieces, truth = np.arange(480) // 20, np.repeat([0, 1, 2], sizes)
+    assert adjusted_rand_score(merge(graph, pieces, 3, by_ratio=True), truth) == 1
+    assert adjusted_rand_score(merge(graph, pieces, 3), truth) < 1
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 5, 11, 40])
@@ -70,7 +81,7 @@ def test_as_many_clusters_as_asked_for(n_clusters):
     X = np.random.default_rng(0).standard_normal((40, 3))
     labels, values = partition(neighbour_graph(X), n_clusters, 2, np.random.RandomState(0))
     assert set(labels) == set(range(n_clusters))
-    assert len(values) == 4
+    assert len(values) == 8
     assert values.max() == pytest.approx(modularity(neighbour_graph(X), labels))
 
 

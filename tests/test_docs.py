@@ -92,6 +92,14 @@ def test_retrieval_figures_in_the_readme_are_the_measured_ones():
         assert sub in readme
 
 
+def test_clustering_figures_in_the_readme_are_the_measured_ones():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    measured = (ROOT / "reproductions" / "results" / "mtcluster.md").read_text(encoding="utf-8")
+    row = re.search(r"^\| \*\*ours, the default\*\* .*$", measured, flags=re.M)[0]
+    first, second, third = re.search(r"puts ([\d.]+), ([\d.]+) and ([\d.]+) % of the rows", readme).groups()
+    assert re.findall(r"([\d.]+) ±", row) == [first, second, third]
+
+
 @pytest.mark.parametrize(
     "path", [p for p in ROOT.glob("**/*.md") if not {".venv", "node_modules"} & {*p.parts}], ids=str
 )

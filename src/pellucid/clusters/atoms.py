@@ -16,8 +16,8 @@ from pellucid.solvers._cholesky import kernel
 from pellucid.solvers.sphere import sphere_quadratic
 
 # Lanczos stops at this share of its start, and hands over to a dense solve after so many steps
-LANCZOS_TOL = 1e-13
-LANCZOS_STEPS = 60
+LANCZOS_TOL = 1e-11
+LANCZOS_STEPS = 200
 # below this share of ‖b‖ the multiplier is too small for d = (b − BᵀW½y)/μ to have digits
 SMALL_MULTIPLIER = 1e-5
 

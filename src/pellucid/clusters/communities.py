@@ -149,15 +149,17 @@ def louvain(graph: sparse.csr_matrix, resolution: float, rng: np.random.RandomSt
         level = aggregate(level, found)
 
 
-def merge(graph: sparse.csr_matrix, labels: Labels, n_clusters: int) -> Labels:
-    """Join the two communities whose union has the largest modularity until so many are left."""
+def merge(graph: sparse.csr_matrix, labels: Labels, n_clusters: int, by_ratio: bool = False) -> Labels:
+    """Join two communities until so many are left: those whose union has the largest modularity, or ``by_ratio`` those
+    with the most weight between them for what chance would put there, which keeps far ones apart however small."""
     total = float(graph.sum()) or 1.0
     E = aggregate(graph, labels).toarray() / total
     name = np.arange(len(E))
     alive = list(range(len(E)))
     while len(alive) > n_clusters:
         volume = E[alive].sum(axis=1)
-        gain = E[np.ix_(alive, alive)] - np.outer(volume, volume)
+        between, chance = E[np.ix_(alive, alive)], np.outer(volume, volume)
+        gain = between / np.maximum(chance, 1e-300) if by_ratio else between - chance
         np.fill_diagonal(gain, -np.inf)
         i, j = sorted(np.unravel_index(int(gain.argmax()), gain.shape))
         keep, drop = alive[i], alive.pop(j)
@@ -171,18 +173,24 @@ def merge(graph: sparse.csr_matrix, labels: Labels, n_clusters: int) -> Labels:
 def partition(
     graph: sparse.csr_matrix, n_clusters: int, n_orders: int, rng: np.random.RandomState
 ) -> tuple[Labels, Floats]:
-    """The partition into ``n_clusters`` of largest modularity that so many node orders at each resolution find, and the
-    modularity of all that were found."""
-    best, values = np.zeros(graph.shape[0], dtype=np.int64), []
-    for resolution in RESOLUTIONS:
-        for _ in range(n_orders):
-            gamma = resolution
-            labels = louvain(graph, gamma, rng)
-            while labels.max() + 1 < n_clusters:  # at the latest every node is alone
-                gamma *= 2.0
-                labels = louvain(graph, gamma, rng) if gamma < 1e6 else np.arange(len(labels))
-            labels = settle(graph, merge(graph, labels, n_clusters), 1.0, rng, least=n_clusters)
+    """The partition into ``n_clusters`` of largest modularity that so many node orders at each resolution and both ways
+    of merging find, and the modularity of all that were found."""
+    found = [_fine_enough(graph, n_clusters, gamma, rng) for gamma in RESOLUTIONS for _ in range(n_orders)]
+    best, values = found[0], []
+    for by_ratio in (False, True):
+        for communities in found:
+            merged = merge(graph, communities, n_clusters, by_ratio)
+            labels = settle(graph, merged, 1.0, rng, least=n_clusters)
             values.append(modularity(graph, labels))
             if values[-1] >= max(values):
                 best = labels
     return best, np.array(values)
+
+
+def _fine_enough(graph: sparse.csr_matrix, n_clusters: int, resolution: float, rng: np.random.RandomState) -> Labels:
+    """At least so many communities, at a finer resolution if need be; at the latest every node is alone."""
+    labels = louvain(graph, resolution, rng)
+    while labels.max() + 1 < n_clusters:
+        resolution *= 2.0
+        labels = louvain(graph, resolution, rng) if resolution < 1e6 else np.arange(len(labels))
+    return labels

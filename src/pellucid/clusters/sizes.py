@@ -26,11 +26,12 @@ class ClusterCounts:
     """How well runs on different rows agree, for each number of clusters.
 
     n_clusters : the numbers tried
-    stability : mean adjusted Rand index of two runs, each learned from its own 80 % of the rows and both asked about
-        all: 1 is the same clusters, 0 what chance gives
+    stability : mean adjusted Rand index of two runs, each learned from its own 80 % of the rows and both asked of all
     spread : its standard deviation over pairs of runs
     cost : mean cost of a row that the run had not seen
     best : the smallest number that is as stable as the most stable one, up to the standard error of that one
+
+    A stability of 1 means the same clusters, 0 what chance gives.
     """
 
     n_clusters: list[int]
