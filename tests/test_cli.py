@@ -53,6 +53,7 @@ def found():
     return {
         "output": Path("somewhere"),
         "captions": {"animal": [("dog", 0.1), ("cat", 0.2)]},
+        "groups": [{"items": 2, "words": ["puppy", "kitten"]}],
         "query": {"id": "q", "text": "A cat & a [bold]", "concept": "animal"},
         "parts": [(0.8, "animal"), (0.2, "plant")],
         "hits": {"plain": hits, "filtered": hits[:1], "diverse": hits[::-1]},
@@ -110,7 +111,14 @@ def test_demo_shows_what_it_found(found, monkeypatch):
 
     monkeypatch.setattr(demo, "run", lambda output: found)
     shown = CliRunner().invoke(group, ["demo"]).stdout
-    expected = ["plain cosine", "dog, cat", "A cat & a [bold]", "nearest by animal", "unlike each other"]
+    expected = [
+        "plain cosine",
+        "dog, cat",
+        "puppy, kitten",
+        "A cat & a [bold]",
+        "nearest by animal",
+        "unlike each other",
+    ]
     expected += [
         "A <dog> [red]",
         "not in any concept",
@@ -128,7 +136,15 @@ def test_the_report_does_without_matplotlib(found, tmp_path, monkeypatch):
     write_report(tmp_path / "r.html", found, None, None, None)
     report = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "data:image" not in report
-    for words in ("pellucid[plots]", "dog, cat", "A &lt;dog&gt; [red]", "A cat &amp; a", "not in any concept", "0.500"):
+    for words in (
+        "pellucid[plots]",
+        "dog, cat",
+        "puppy, kitten",
+        "A &lt;dog&gt; [red]",
+        "A cat &amp; a",
+        "not in any concept",
+        "0.500",
+    ):
         assert words in report
 
 

@@ -47,6 +47,10 @@ def write_report(path: Path, found: dict[str, Any], model: Any, item: Any, valid
         "<h2>What each concept holds, in words</h2>",
         "<p>No words went into these cones: of 2 000 common words, those of which the least is left outside.</p>",
         drawn.get("captions") or captions(found["captions"]),
+        "<h2>Groups found without any label</h2>",
+        "<p>Twelve clusters, each with atoms of its own beside those that all share; the words nearest to what is its "
+        "own.</p>",
+        groups(found["groups"]),
         "<h2>One scene and its parts</h2>",
         f"<p>{escape(query['text'])}</p>",
         drawn.get("parts") or parts(found["parts"]),
@@ -151,11 +155,20 @@ def hits(found: dict[str, Any], kind: str, title: str) -> str:
     return f'<table><thead><tr><th class="n"></th><th>{title}</th></tr></thead><tbody>{rows}</tbody></table>'
 
 
+def groups(found: list[dict[str, Any]]) -> str:
+    rows = "".join(
+        f'<tr><td class="n">{group["items"]}</td><td>{escape(", ".join(group["words"]))}</td></tr>'
+        for group in sorted(found, key=lambda group: -group["items"])
+    )
+    return f'<table><tr><th class="n">scenes</th><th>nearest words</th></tr>{rows}</table>'
+
+
 def commands(folder: Path, query: dict[str, str]) -> str:
     place = escape(str(folder))
     return (
         "<p>The folder of this report has the vectors, the words, the model and the collection:</p><pre>"
-        f"pellucid explore {place}/collection --model {place}/model.safetensors --words {place}/words.parquet\n"
+        f"pellucid explore {place}/collection --model {place}/model.safetensors --model {place}/clusters.safetensors "
+        f"--model {place}/binary.safetensors --words {place}/words.parquet\n"
         f"pellucid search {place}/collection --model {place}/model.safetensors --item {query['id']} "
         f"--concept {escape(query['concept'])} --explain\n"
         f"pellucid concepts fit {place}/scenes.parquet --words {place}/concepts.parquet -o zero-shot.safetensors</pre>"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 N_SCENES, N_ATOMS = 3000, 6
+N_CLUSTERS, CLUSTER_ATOMS, COMMON_ATOMS, BINARY_RANK = 12, 4, 8, 8
+MODELS = ("model", "clusters", "binary")  # that are left in the output folder
 SHOWN = 5
 SUPERVISED, ZERO_SHOT = "concept subspaces", "words alone (zero-shot)"
 
@@ -62,14 +64,17 @@ def has_display() -> bool:
 def explore(output: Path) -> None:
     from pellucid.cli.explore import command as explorer
 
-    arguments = [output / "collection", "--model", output / "model.safetensors", "--words", output / "words.parquet"]
+    models = [part for name in MODELS for part in ("--model", output / f"{name}.safetensors")]
+    arguments = [output / "collection", *models, "--words", output / "words.parquet"]
     explorer.main([str(a) for a in arguments], standalone_mode=False)
 
 
 def run(output: Path) -> dict[str, Any]:
     from pellucid import persistence
     from pellucid._progress import progress
+    from pellucid.binary import BinaryAutoencoder
     from pellucid.cli._report import write_report
+    from pellucid.clusters import CommonalityClustering
     from pellucid.concepts import ConceptSubspaces
     from pellucid.datasets import load_scenes
     from pellucid.preprocessing import CenteredNormalizer, zero_shot_labels
@@ -79,7 +84,7 @@ def run(output: Path) -> dict[str, Any]:
     folder = output / "collection"
     if folder.exists() and len(Collection.open(folder)) != N_SCENES:
         raise ValueError(f"{folder} holds another collection; name another folder with --output.")
-    with progress("Demo", 11) as advance:
+    with progress("Demo", 13) as advance:
         scenes = load_scenes()
         train, names = scenes.split.train, scenes.coarse_names
         normalizer = CenteredNormalizer().fit(scenes.vectors[train])
@@ -92,6 +97,10 @@ def run(output: Path) -> dict[str, Any]:
         start = ConceptSubspaces(N_ATOMS, max_iter=0).fit(X[train], labels, names)
         advance("the same from the words for the concepts")
         guess = ConceptSubspaces(N_ATOMS).fit(X[train], guessed, names)
+        advance("groups without any label")
+        groups = CommonalityClustering(N_CLUSTERS, CLUSTER_ATOMS, COMMON_ATOMS, tol=1e-3, random_state=0).fit(X)
+        advance("yes/no concepts without any label")
+        bits = BinaryAutoencoder(BINARY_RANK, random_state=0).fit(X)
         fitted = time.perf_counter()
         models = {"plain cosine": None, "supervised SVD": start, SUPERVISED: model, ZERO_SHOT: guess}
         table = {}
@@ -101,7 +110,8 @@ def run(output: Path) -> dict[str, Any]:
         advance("making a collection")
         collection = collect(output, X, scenes, normalizer)
         model.preprocessing_ = normalizer
-        persistence.save(model, output / "model.safetensors")
+        for name, one in zip(MODELS, (model.fit_gate(X[train], labels), groups, bits)):
+            persistence.save(one, output / f"{name}.safetensors")
         advance("looking for a good example")
         search = ConceptSearch(collection, model)
         query, concept = example(scenes, search)
@@ -115,6 +125,7 @@ def run(output: Path) -> dict[str, Any]:
         found: dict[str, Any] = {
             "output": output,
             "captions": model.captions(scenes.words, scenes.word_vectors),
+            "groups": group_words(groups, X, scenes),
             "query": {"id": query, "text": scenes.texts[position], "concept": concept},
             "parts": sorted(zip(model.activity(X[position : position + 1])[0].tolist(), names), reverse=True),
             "hits": hits,
@@ -123,6 +134,7 @@ def run(output: Path) -> dict[str, Any]:
                 "scenes": len(X),
                 "concepts": len(names),
                 "atoms": len(model.atoms_),
+                "binary_concepts": len(bits.weights_),
                 "retrieval_map_at_20": table,
                 "error_at_start": float(model.objective_[0]),
                 "error_after_fit": float(model.objective_[-1]),
@@ -153,6 +165,21 @@ def retrieval(model: Any, X: Any, scenes: Any) -> dict[str, float]:
         fine_to_coarse=scenes.fine_to_coarse,
     )
     return {"general": result.general, "sub": result.sub}
+
+
+def group_words(groups: Any, X: Any, scenes: Any) -> list[dict[str, Any]]:
+    """The size of each cluster, and the words nearest to what is its own."""
+    import numpy as np
+
+    from pellucid.preprocessing import CenteredNormalizer
+
+    own = groups.reconstruct(X, parts="cluster")
+    count = len(groups.atoms_)
+    middle = np.stack([own[groups.labels_ == c].mean(axis=0) for c in range(count)])
+    away = middle - middle.mean(axis=0)
+    near = np.argsort(-(away @ CenteredNormalizer().fit_transform(scenes.word_vectors).T), axis=1)[:, :5]
+    sizes = np.bincount(groups.labels_, minlength=count)
+    return [{"items": int(n), "words": [scenes.words[i] for i in row]} for n, row in zip(sizes, near)]
 
 
 def collect(output: Path, X: Any, scenes: Any, normalizer: Any) -> Any:
@@ -218,6 +245,14 @@ def show(screen: Console, found: dict[str, Any]) -> None:
         words.add_row(f"[bold]{concept}[/]", ", ".join(word for word, _ in captions))
     screen.print(words)
 
+    screen.print("[bold]Groups found without any label[/], and the words nearest to each")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("scenes", justify="right")
+    table.add_column("nearest words")
+    for group in sorted(found["groups"], key=lambda group: -group["items"]):
+        table.add_row(str(group["items"]), ", ".join(group["words"]))
+    screen.print(table)
+
     screen.print(f"[bold]A scene and its parts:[/] {escape(query['text'])}")
     for share, name in found["parts"]:
         if share > 0.02:
@@ -236,7 +271,8 @@ def show(screen: Console, found: dict[str, Any]) -> None:
         f"\n{figures['seconds']:.1f} s in all (the first run on a machine also compiles the kernels).\n"
         f"Report with pictures: [bold]{folder}/report.html[/]\n\nGo on with:\n"
         f"  pellucid explore {folder}/collection \\\n"
-        f"      --model {folder}/model.safetensors \\\n      --words {folder}/words.parquet\n"
+        + "".join(f"      --model {folder}/{name}.safetensors \\\n" for name in MODELS)
+        + f"      --words {folder}/words.parquet\n"
         f"  pellucid search {folder}/collection \\\n      --model {folder}/model.safetensors \\\n"
         f"      --item {query['id']} --concept {query['concept']} --explain",
         soft_wrap=True,
