@@ -312,3 +312,18 @@ def test_accuracy_by_dimension():
     png(ax)
     with pytest.raises(ValueError, match="'a' has 1 values"):
         plots.accuracy_by_dimension([2, 4], {"a": [1]})
+
+
+def test_cka_over_the_number_of_binary_concepts():
+    from pellucid import BinaryAutoencoder
+
+    generator = np.random.default_rng(0)
+    items = generator.integers(0, 2, (80, 4)) @ generator.normal(size=(4, 20)) + 0.1 * generator.normal(size=(80, 20))
+    model = BinaryAutoencoder(random_state=0).fit(items)
+    ax = plots.cka_curve(model, items, title="Items")
+    sizes, values = ax.lines[0].get_data()
+    assert list(sizes) == [1, 2, 3, 4]
+    assert values[-1] == pytest.approx(model.cka_, abs=1e-9)
+    assert np.all(np.diff(values) > 0)
+    model.concepts_, model.weights_ = model.concepts_[:, :0], model.weights_[:0]
+    assert len(plots.cka_curve(model, items).lines[0].get_xdata()) == 0

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 from click.testing import CliRunner
 from rich.console import Console
 from rich.text import Text
 
+from pellucid import vectors
 from pellucid.cli import group
 from pellucid.cli.demo import run
 
@@ -23,7 +25,13 @@ SCREENS = {
         "search scenes --model scenes.safetensors --item scene-1673 --concept animal -k 3 --explain",
         "search scenes --model scenes.safetensors --item scene-1673 --concept animal -k 3 --diverse",
     ],
+    "structure": [
+        "clusters fit collection --n-clusters 6 --n-atoms 4 --n-common 8 -o clusters.safetensors",
+        "binary fit animals.parquet --method assignment -o animals.safetensors",
+    ],
 }
+ANIMALS = ["trout", "carp", "eagle", "sparrow", "robin", "cat", "lion", "horse"]
+GROUPS = [[2, 3, 4], [5, 6, 7], [0, 1], [3, 4], [5, 6], *([i] for i in range(8))]
 
 
 def command_screens(folder: Path) -> None:
@@ -31,6 +39,9 @@ def command_screens(folder: Path) -> None:
         run(Path(place))  # leaves the scenes and the words as files
         before = os.getcwd()
         os.chdir(place)
+        directions = np.linalg.qr(np.random.default_rng(0).standard_normal((40, len(GROUPS))))[0].T
+        kinds = np.array([[i in group for group in GROUPS] for i in range(len(ANIMALS))]).astype(int)
+        vectors.write("animals.parquet", kinds @ directions, ANIMALS)
         try:
             for name, lines in SCREENS.items():
                 (folder / f"cli-{name}.svg").write_text(picture(lines), encoding="utf-8")

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from playwright.sync_api import sync_playwright
 
 import pellucid
-from pellucid import ConceptSubspaces
+from pellucid import CommonalityClustering, ConceptSubspaces
 from pellucid.datasets import load_scenes
 from pellucid.preprocessing import CenteredNormalizer
 from pellucid.search import Collection
@@ -17,6 +17,8 @@ VIEWS = {
     "explorer-item": ("dark", "/item?id=scene-2261&concept=plant"),
     "explorer-map": ("light", "/map?colour=share:animal"),
     "explorer-concepts": ("light", "/concepts"),
+    "explorer-structure": ("light", "/structure"),
+    "explorer-clusters": ("dark", "/structure?show=clusters"),
 }
 
 
@@ -25,17 +27,19 @@ def explorer_pictures(folder: Path) -> None:
     train = scenes.split.train
     X = CenteredNormalizer().fit(scenes.vectors[train]).transform(scenes.vectors)
     model = ConceptSubspaces(6, random_state=0).fit(X[train], scenes.coarse[train], scenes.coarse_names)
+    clusters = CommonalityClustering(12, 4, 8, tol=1e-3, random_state=0).fit(X)
     labels = [[name for name, on in zip(scenes.coarse_names, row) if on] for row in scenes.coarse]
     ids = [f"scene-{i}" for i in range(len(X))]
     with TemporaryDirectory() as place, sync_playwright() as driver:
         collection = Collection.create(Path(place) / "scenes", X, ids, text=scenes.texts, labels=labels)
         vocabulary = {"words": scenes.words, "word_vectors": scenes.word_vectors}
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        with pellucid.explore(collection, model, open_browser=False, **vocabulary) as server:
+        with pellucid.explore(collection, [model, clusters], open_browser=False, **vocabulary) as server:
             server.app.state.pellucid.preparation.wait()
             for name, (theme, path) in VIEWS.items():
                 page = browser.new_page(viewport={"width": 1280, "height": 760}, color_scheme=theme)
                 page.goto(server.address.rstrip("/") + path)
+                page.locator("canvas[data-frames], .cards > li, .graph a").first.wait_for(state="attached")
                 page.wait_for_timeout(3000)
                 page.screenshot(path=folder / f"{name}.png")
         browser.close()

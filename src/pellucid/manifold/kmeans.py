@@ -35,7 +35,7 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     ----------
     cluster_centers_ : (n_clusters, d) float32, unit rows
     labels_ : (n,) nearest centroid of each row
-    objective_ : (n_iter_ + 1,) mean cosine of rows and centroids, before each iteration and at the end
+    objective_ : (iterations + 1,) mean cosine of rows and centroids, before each iteration and at the end
     n_iter_ : number of iterations
     """
 

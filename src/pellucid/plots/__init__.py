@@ -5,7 +5,7 @@ made by pyplot, which shows it under the cell. Save one with ``ax.figure.savefig
 """
 
 from pellucid.plots.bars import component_bars, explanation, retrieval
-from pellucid.plots.curves import n_atoms_curve, n_clusters_curve, objective, partial_vs_full
+from pellucid.plots.curves import cka_curve, n_atoms_curve, n_clusters_curve, objective, partial_vs_full
 from pellucid.plots.graphs import analogram
 from pellucid.plots.lists import captions, neighbours, walk
 from pellucid.plots.patches import accuracy_by_dimension, atom_neighbours, dictionary, matching_patches
@@ -17,6 +17,7 @@ __all__ = [
     "atom_neighbours",
     "atoms_as_images",
     "captions",
+    "cka_curve",
     "cluster_parts",
     "component_bars",
     "dictionary",

@@ -1,4 +1,4 @@
-"""Curves: the error over sweeps, retrieval over the number of atoms."""
+"""Curves: the error over sweeps, retrieval over the number of atoms, what is explained over the number of concepts."""
 
 from __future__ import annotations
 
@@ -125,3 +125,26 @@ def _whole_numbers(ax: Axes) -> None:
     from pellucid._extras import require
 
     ax.xaxis.set_major_locator(require("matplotlib.ticker", "plots").MaxNLocator(integer=True, min_n_ticks=1))
+
+
+def cka_curve(model: Any, X: Any, ax: Axes | None = None, *, most: int = 24, title: str | None = None) -> Axes:
+    """How much of the similarities of items X (p, d) the strongest binary concepts explain, over their number (paper 2,
+    Figure 5c): centred kernel alignment of a fitted ``BinaryAutoencoder`` or ``IterativeAssignment`` cut short."""
+    from pellucid.metrics import cka
+
+    order = np.argsort(-model.weights_, kind="stable")
+    sizes = np.unique(np.geomspace(1, max(1, len(order)), min(most, max(1, len(order)))).round().astype(int))
+    parts = model.concepts_[:, order] * np.sqrt(model.weights_[order])
+    values = [cka(X, parts[:, :k]) for k in sizes] if len(order) else []
+    ax = style.axes(ax, 4.8, 3.0)
+    ax.plot(sizes[: len(values)], values, color=style.BLUE, marker="o", markersize=4, linewidth=1.6)
+    if values:
+        ax.annotate(
+            f"{values[-1]:.3f}", (sizes[-1], values[-1]), xytext=(0, 7), textcoords="offset points", ha="center",
+            fontsize=style.SIZE, color=style.FAINT,
+        )  # fmt: skip
+    ax.set(xlabel="binary concepts, the strongest first", ylabel="CKA with the data", ylim=(0, 1.08))
+    _whole_numbers(ax)
+    style.frame(ax, grid="y")
+    style.title(ax, title)
+    return ax
