@@ -25,6 +25,8 @@ SHARE, COMPARED = 0.8, 20_000
 class ClusterCounts:
     """How well runs on different rows agree, for each number of clusters.
 
+    Attributes
+    ----------
     n_clusters : the numbers tried
     stability : mean adjusted Rand index of two runs, each learned from its own 80 % of the rows and both asked of all
     spread : its standard deviation over pairs of runs
