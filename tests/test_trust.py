@@ -330,3 +330,11 @@ def test_headers_that_claim_a_terabyte(tmp_path):
         with pytest.raises(CollectionError, match="is damaged"):
             Collection.open(collection.folder)
         (collection.folder / name).write_bytes(whole)
+
+
+def test_collections_that_fuzzing_broke(tmp_path):
+    """Seeds of files that once raised something other than a sentence about the folder."""
+    folder, files = tmp_path / "c", fuzz.sources("collection")
+    folder.mkdir()
+    for seed in (2744, 3195, 7094, 7915, 27694):
+        assert fuzz.attempt("collection", folder, files, seed) is False

@@ -94,9 +94,10 @@ def _segment(folder: Path, entry: dict[str, Any], dimension: int) -> Segment:
 
     rows = read_npy(folder / f"vectors-{entry['name']}.npy", None).vectors
     with pq.ParquetFile(folder / f"items-{entry['name']}.parquet", memory_map=True) as file:
-        if rows.shape != (entry["rows"], dimension) or file.metadata.num_rows != len(rows):
-            raise ValueError(f"segment {entry['name']} has the wrong size.")
-        items = file.read()
+        # what the file claims before anything is read, and then what is in it
+        items = file.read() if file.metadata.num_rows == entry["rows"] else None
+    if rows.shape != (entry["rows"], dimension) or items is None or items.num_rows != len(rows):
+        raise ValueError(f"segment {entry['name']} has the wrong size.")
     return Segment(_key(entry), rows, items, items.column("id").to_pylist())
 
 
