@@ -36,7 +36,26 @@ def words(save: Callable[[str], None], results: Path) -> None:
     save("# Words (paper 4, Figure 5)\n\n" + stamp("smt") + run_words(results))
 
 
-SECTIONS = {"mnist": mnist, "cifar": cifar, "spirals": spirals, "words": words}
+def concepts(save: Callable[[str], None], results: Path) -> None:
+    from reproductions.smt_concepts import concepts as run_concepts
+
+    save("# Concepts on top of vectors without a network\n\n" + stamp("smt") + run_concepts())
+
+
+def figures(save: Callable[[str], None], results: Path) -> None:
+    from reproductions.smt_pictures import digits
+
+    save("# Figures (paper 4, Figures 4 and 7 to 9)\n\n" + stamp("smt") + digits(results))
+
+
+SECTIONS = {
+    "mnist": mnist,
+    "cifar": cifar,
+    "spirals": spirals,
+    "words": words,
+    "concepts": concepts,
+    "figures": figures,
+}
 
 
 def run(results: Path, names: list[str] | None = None) -> None:

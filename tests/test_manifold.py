@@ -265,7 +265,7 @@ def test_the_nearest_atom_is_the_nearest(K, d):
     atoms = unit(rng.standard_normal((K, d)) * np.arange(1, d + 1) ** -1.5)  # most lie near a few directions
     X = unit(rng.standard_normal((900, d)) * np.arange(1, d + 1) ** -1.5)
     cells = build_cells(atoms)
-    assert (cells is None) == (K == 3)
+    assert (cells is None) == (K < 2048)
     which, cosines = nearest_atoms(X, atoms, cells)
     exact = X.astype(np.float64) @ atoms.T.astype(np.float64)
     assert cosines == pytest.approx(exact.max(axis=1), abs=2e-6)
@@ -275,13 +275,13 @@ def test_the_nearest_atom_is_the_nearest(K, d):
     assert np.mean(exact[np.arange(len(X)), found] >= exact.max(axis=1) - 1e-6) > 0.95
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([1e-3, 0.1, 1.0]))
 def test_cells_never_hide_the_nearest(seed, d, spread):
     """Directions in clumps, atoms repeated, rows equal to atoms or opposite to all of them."""
     rng = np.random.default_rng(seed)
     clumps = rng.standard_normal((9, d))
-    atoms = unit(clumps[rng.integers(0, 9, 600)] + spread * rng.standard_normal((600, d)))
+    atoms = unit(clumps[rng.integers(0, 9, 2100)] + spread * rng.standard_normal((2100, d)))
     X = np.concatenate([atoms[:100], -atoms[:50], unit(rng.standard_normal((100, d)))])
     cells = build_cells(atoms)
     near = X @ cells.centres.T

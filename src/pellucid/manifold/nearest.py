@@ -19,13 +19,13 @@ Integers = NDArray[np.int64]
 LANES = 16
 STEP = 6
 # fewer atoms than this are not worth cells
-FEW = 512
+FEW = 2048
 # a product of this size stays in the cache that one core has to itself
 TILE = 1 << 18
 # rows whose products with the cells are made at once
 ROWS = 256
 # if more than this share of the tiles has to be looked at, a plain product is faster
-WORTHWHILE = 0.3
+WORTHWHILE = 0.2
 # radii are cut to this share in the approximate search
 SHRINK = 0.6
 # cosines of unit vectors in float32 are off by less than this
