@@ -1,66 +1,44 @@
-"""Paper 4, sparse manifold transform: ``python -m reproductions.smt mnist cifar spirals words concepts figures``.
+"""Paper 4, sparse manifold transform: ``python -m reproductions.smt mnist cifar …`` runs the sections that are named.
 
-Each section writes a table of its own to reproductions/results/, so that they can be run one by one.
+Each section writes a table of its own to reproductions/results/, those that take long after every measurement.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from reproductions.common import stamp, write
 
-
-def mnist(save: Callable[[str], None], results: Path) -> None:
-    from reproductions.smt_mnist import mnist as run_mnist
-
-    run_mnist(lambda text: save("# MNIST (paper 4, Tables 1 and 2)\n\n" + stamp("smt") + text))
-
-
-def cifar(save: Callable[[str], None], results: Path) -> None:
-    from reproductions.smt_cifar import curve
-
-    curve(lambda text: save("# CIFAR-10 (paper 4, Table 6)\n\n" + stamp("smt") + text))
-
-
-def spirals(save: Callable[[str], None], results: Path) -> None:
-    from reproductions.smt_figures import two_spirals
-
-    save("# Two spirals (paper 4, Figure 2)\n\n" + stamp("smt") + two_spirals(results))
-
-
-def words(save: Callable[[str], None], results: Path) -> None:
-    from reproductions.smt_figures import words as run_words
-
-    save("# Words (paper 4, Figure 5)\n\n" + stamp("smt") + run_words(results))
-
-
-def concepts(save: Callable[[str], None], results: Path) -> None:
-    from reproductions.smt_concepts import concepts as run_concepts
-
-    save("# Concepts on top of vectors without a network\n\n" + stamp("smt") + run_concepts())
-
-
-def figures(save: Callable[[str], None], results: Path) -> None:
-    from reproductions.smt_pictures import digits
-
-    save("# Figures (paper 4, Figures 4 and 7 to 9)\n\n" + stamp("smt") + digits(results))
-
-
-SECTIONS = {
-    "mnist": mnist,
-    "cifar": cifar,
-    "spirals": spirals,
-    "words": words,
-    "concepts": concepts,
-    "figures": figures,
+# section -> title, module, function, and whether it draws
+SECTIONS: dict[str, tuple[str, str, str, bool]] = {
+    "spirals": ("Two spirals (paper 4, Figure 2)", "smt_figures", "two_spirals", True),
+    "words": ("Words (paper 4, Figure 5)", "smt_figures", "words", True),
+    "choices": ("MNIST: settings on held-out training images", "smt_mnist", "choices", False),
+    "mnist": ("MNIST (paper 4, Tables 1 and 2)", "smt_mnist", "mnist", False),
+    "mnist65536": ("MNIST with 65 536 atoms (paper 4, Table 1)", "smt_mnist", "mnist65536", False),
+    "figures": ("Figures (paper 4, Figures 4 and 7 to 9)", "smt_pictures", "digits", True),
+    "cifar": ("CIFAR-10 (paper 4, Table 6)", "smt_cifar", "curve", False),
+    "codes": ("CIFAR-10: codes, grey and colour (paper 4, Table 3)", "smt_ablations", "rows_of_table_3", False),
+    "contexts": ("CIFAR-10: context (paper 4, Table 5)", "smt_ablations", "contexts", False),
+    "dimensions": ("CIFAR-10: dimensions (paper 4, Table 7)", "smt_ablations", "dimensions", False),
+    "ablations": ("CIFAR-10: without the spectral step (Figure 6)", "smt_ablations", "without_the_spectral_step", True),
+    "concepts": ("Concepts on top of vectors without a network", "smt_concepts", "concepts", False),
 }
 
 
 def run(results: Path, names: list[str] | None = None) -> None:
     for name in names or SECTIONS:
-        SECTIONS[name](lambda text, name=name: write(results, f"smt-{name}", text), results)
+        title, module, function, draws = SECTIONS[name]
+
+        def save(text: str, name: str = name, title: str = title) -> None:
+            said = stamp("smt").replace("reproductions smt", f"reproductions.smt {name}")
+            write(results, f"smt-{name}", f"# {title}\n\n{said}{text}")
+
+        section: Callable[..., None] = getattr(import_module(f"reproductions.{module}"), function)
+        section(save, results) if draws else section(save)
 
 
 if __name__ == "__main__":

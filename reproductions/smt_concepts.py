@@ -17,7 +17,7 @@ CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hors
 GROUPS = {"vehicle": [0, 1, 8, 9], "pet": [3, 5], "hoofed animal": [4, 7], "bird or frog": [2, 6]}
 
 
-def concepts(n_train=2000, n_queries=300, n_candidates=1000, n_atoms=2048):
+def concepts(save, n_train=2000, n_queries=300, n_candidates=1000, n_atoms=2048):
     """Retrieval by group and by class, against plain search in the same vectors; sizes by ``SMT_CONCEPTS``."""
     n_train = int(os.environ.get("SMT_CONCEPTS", n_train))
     data = load_cifar10()
@@ -44,4 +44,4 @@ def concepts(n_train=2000, n_queries=300, n_candidates=1000, n_atoms=2048):
             query_fine=fine[1][queries], candidate_fine=fine[1][candidates], fine_to_coarse=fine_to_coarse,
         )  # fmt: skip
         lines.append(f"| {name} | {found.general:.3f} | {found.sub:.3f} |")
-    return "\n".join(lines) + "\n"
+    save("\n".join(lines) + "\n")

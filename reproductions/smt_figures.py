@@ -25,7 +25,7 @@ def spirals(n=6000, seed=0, noise=0.03):
     return X + noise * rng.standard_normal(X.shape), side
 
 
-def two_spirals(results, k=300):
+def two_spirals(save, results, k=300):
     X, side = spirals()
     settings = {"n_atoms": 400, "n_neighbors": 8, "random_state": 0}
     lines = [
@@ -53,7 +53,7 @@ def two_spirals(results, k=300):
         lines.append(f"| {name} | {100 * np.mean(side[near] == of[:, None]):.1f} % | {spent:.2f} s |")
         shown = shown or model
     draw_spirals(results / "smt-spirals.png", shown, X, side, k)
-    return "\n".join(lines) + "\n\n![two spirals come apart](smt-spirals.png)\n"
+    save("\n".join(lines) + "\n\n![two spirals come apart](smt-spirals.png)\n")
 
 
 def draw_spirals(path, model, X, side, k):
@@ -115,7 +115,7 @@ def purity(vectors, places, k=5):
     return same.mean(), {group: same[groups == group].mean() for group in GROUPS}
 
 
-def words(results):
+def words(save, results):
     data = load_wikitext2()
     texts = [line for part in (data.valid, data.test) for line in part.split("\n") if line.strip()]
     lines = [
@@ -153,7 +153,7 @@ def words(results):
         if word in places:
             lines.append(f"| {word} | {', '.join(other for other, _ in model.most_similar(word, 8))} |")
     draw_words(results, model, places)
-    return "\n".join(lines) + "\n\n![words of six groups](smt-words.png)\n"
+    save("\n".join(lines) + "\n\n![words of six groups](smt-words.png)\n")
 
 
 def positive_pmi(counts):

@@ -13,7 +13,7 @@ from pellucid.metrics import cosine_neighbours, neighbour_vote
 from reproductions.smt_mnist import DIMENSIONS, PAPER, RECIPE
 
 
-def digits(results: Path, n_train=4000, n_test=1000, n_atoms=2048):
+def digits(save, results: Path, n_train=4000, n_test=1000, n_atoms=2048):
     """Fewer images and atoms than in the table: what is shown is what the model looks at."""
     data = load_mnist()
     x, y = data.x_train[:n_train], data.y_train[:n_train]
@@ -42,7 +42,7 @@ def digits(results: Path, n_train=4000, n_test=1000, n_atoms=2048):
         "## Atoms, and the atoms closest to them in the embedding (Figure 4)\n\n![neighbours](smt-neighbours.png)\n\n"
         "## Misclassified digits (Figures 7 to 9, there for CIFAR-10)\n\n" + "\n\n".join(drawn) + "\n"
     )
-    return text + accuracy_curve(results)
+    save(text + accuracy_curve(results))
 
 
 def accuracy_curve(results: Path):

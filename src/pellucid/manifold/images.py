@@ -54,7 +54,7 @@ class PatchManifoldTransform(PatchModel):
     contrast : patches that are shorter than this after whitening are blank: no code, no neighbours, zero embedding
     pool, stride : patch embeddings are summed over windows of that size, that far apart
     augment : "flip" learns from mirror images too. The dictionary is closed under mirroring then, so that they cost
-        nothing, and ``mirror`` turns the vector of an image into that of its mirror image
+        hardly anything; ``transform_with_mirror`` gives their vectors, too
     channels : "all", or "grey" to turn colour images into grey ones first
     constraint : "frequency" as in the paper, or "degree"; only the code "nearest" knows the difference
     exact : False lets the search for the nearest atom miss about one in a hundred, and is faster

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,18 +58,27 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
 
     def transform(self, X: ArrayLike | str | os.PathLike[str]) -> NDArray[Any]:
         """One vector for each image, of unit length (zeros for a blank image)."""
+        return self._vectors(X, mirror=False)[0]
+
+    def transform_with_mirror(self, X: ArrayLike | str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Vectors of the images and of their mirror images, which are coded once; needs ``augment="flip"``."""
+        if self.augment != "flip":
+            raise ValueError('Only a dictionary that is closed under mirroring can do that: fit with augment="flip".')
+        vectors, mirrored = self._vectors(X, mirror=True)
+        return vectors, mirrored
+
+    def _vectors(self, X: ArrayLike | str | os.PathLike[str], mirror: bool) -> list[NDArray[Any]]:
         check_is_fitted(self, "components_")
         images = self._images(X)
         shape, n = self._places(), len(images)
-        out = np.empty((n, self._n_features_out), dtype=self.dtype)
-        rows, columns = self._grid()
+        made = [np.empty((n, self._n_features_out), dtype=self.dtype) for _ in range(1 + mirror)]
         with progress("images", -(-n // BATCH), bool(self.verbose)) as step:
             for start in range(0, n, BATCH):
                 block = images.take(slice(start, start + BATCH))
-                embed = self._embedder(block, rows, columns)
-                pooled(embed, len(block), shape, self.pool, self.stride, out[start : start + BATCH])
+                for embed, out in zip(self._embedders(block, mirror), made):
+                    pooled(embed, len(block), shape, self.pool, self.stride, out[start : start + BATCH])
                 step(f"{min(start + BATCH, n)} of {n}")
-        return out
+        return made
 
     def patch_embeddings(self, X: ArrayLike | str | os.PathLike[str]) -> Floats32:
         """Unit vectors (n, rows, columns, n_components) of all patches; zeros for those without a code."""
@@ -78,25 +88,10 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         out = np.empty((len(images), rows, columns, len(self.components_)), dtype=np.float32)
         for start in range(0, len(images), BATCH):
             block = images.take(slice(start, start + BATCH))
-            embed = self._embedder(block, rows, columns)
+            embed = self._embedders(block, mirror=False)[0]
             for i in range(len(block)):
                 out[start + i] = embed(i)
         return out
-
-    def mirror(self, vectors: ArrayLike) -> NDArray[Any]:
-        """The vectors (n, …) of the images' mirror images, from the vectors of the images; needs ``augment="flip"``."""
-        check_is_fitted(self, "components_")
-        if self.augment != "flip":
-            raise ValueError('Only a model with augment="flip" knows the vectors of mirror images.')
-        rows, columns = self._places()
-        half = len(self.atoms_) // 2
-        aligned = np.einsum("ij,ij->i", self.components_[:, :half], self.components_[:, half:])
-        given = np.asarray(vectors)
-        grid = given.reshape(len(given), rows, columns, len(self.components_))[:, :, ::-1]
-        width = self._grid()[1]
-        if self.pool < width and (width - self.pool) % self.stride:
-            raise ValueError("Windows do not lie symmetrically in these images: choose another pool or stride.")
-        return np.ascontiguousarray(grid * np.sign(aligned).astype(given.dtype)).reshape(given.shape)
 
     def atom_patches(self) -> Floats32:
         """Atoms as they look, (n_atoms, patch_size, patch_size, channels): the whitening undone."""
@@ -152,14 +147,29 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         rows, present = self._preparation()(block)
         return nearest_codes(rows, present, self.atoms_, self._cells, self.exact)
 
-    def _embedder(self, block: Floats32, rows: int, columns: int) -> Any:
-        """A function that gives the patch embeddings (rows, columns, n_components) of one image of the block."""
+    def _embedders(self, block: Floats32, mirror: bool) -> list[Callable[[int], Floats32]]:
+        """A function that gives the patch embeddings (rows, columns, n_components) of one image of the block, and with
+        ``mirror`` another one for its mirror image: the same patches from right to left, each mirrored, so that its
+        atoms are their mirror images."""
+        rows, columns = self._grid()
         table = np.ascontiguousarray(self.components_.T)
+        tables = [table, np.roll(table, len(table) // 2, axis=0)] if mirror else [table]
         if self.code == "nearest":
-            table = unit_rows(table)
             codes = self._codes(block).reshape(-1, rows, columns)
-            return lambda i: look_up(codes[i], table)
-        patches, present = self._preparation()(block)
-        active = active_atoms(patches, present, self.atoms_, float(self.threshold))
-        each = rows * columns
-        return lambda i: sum_of_atoms(active, table, i * each, (i + 1) * each).reshape(rows, columns, -1)
+
+            def found(i: int, table: Floats32) -> Floats32:
+                return look_up(codes[i], table)
+
+            tables = [unit_rows(table) for table in tables]
+        else:
+            patches, present = self._preparation()(block)
+            active = active_atoms(patches, present, self.atoms_, float(self.threshold))
+            each = rows * columns
+
+            def found(i: int, table: Floats32) -> Floats32:
+                return sum_of_atoms(active, table, i * each, (i + 1) * each).reshape(rows, columns, -1)
+
+        embedders: list[Callable[[int], Floats32]] = [lambda i: found(i, tables[0])]
+        if mirror:
+            embedders.append(lambda i: np.ascontiguousarray(found(i, tables[1])[:, ::-1]))
+        return embedders
