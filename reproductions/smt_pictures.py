@@ -13,13 +13,13 @@ from pellucid.metrics import cosine_neighbours, neighbour_vote
 from reproductions.smt_mnist import DIMENSIONS, PAPER, RECIPE
 
 
-def digits(save, results: Path, n_train=4000, n_test=1000, n_atoms=2048):
+def digits(save, results: Path, n_train=1000, n_test=500, n_atoms=1024):
     """Fewer images and atoms than in the table: what is shown is what the model looks at."""
     data = load_mnist()
     x, y = data.x_train[:n_train], data.y_train[:n_train]
-    model = PatchManifoldTransform(6, n_atoms, constraint="degree", n_samples=60_000, **RECIPE).fit(x)
+    model = PatchManifoldTransform(6, n_atoms, constraint="degree", n_samples=30_000, **RECIPE).fit(x)
     plots.dictionary(model, n_atoms=160).figure.savefig(results / "smt-dictionary.png", dpi=110)
-    busy = np.argsort(-model.statistics_.counts, kind="stable")[[40, 300, 700, 1200]]
+    busy = np.argsort(-model.statistics_.counts, kind="stable")[[40, 200, 500, 800]]
     plots.atom_neighbours(model, busy.tolist(), k=15).figure.savefig(results / "smt-neighbours.png", dpi=110)
     Z, T = model.transform(x), model.transform(data.x_test[:n_test])
     which, cosines = cosine_neighbours(Z, T, 30)
