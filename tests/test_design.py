@@ -9,9 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 
 from pellucid.solvers import basis_pursuit
-from pellucid.solvers import design as design_module
-from pellucid.solvers.design import Columns, follow_path, symmetric_matrices
+from pellucid.solvers import design_newton
+from pellucid.solvers.design import Columns
+from pellucid.solvers.design_newton import packed_diagonal, symmetric_matrices
 from pellucid.solvers.design_face import least_norm
+from pellucid.solvers.design_path import follow_path
 
 
 def random_columns(D, P, seed=0, unit=False):
@@ -104,7 +106,7 @@ def test_the_least_norm_is_a_projection_that_a_general_solver_confirms():
         eta = cp.Variable(30, nonneg=True)
         constraint = sum(eta[p] * np.outer(W[:, p], W[:, p]) for p in range(30)) == M
         cp.Problem(cp.Minimize(cp.sum_squares(eta)), [constraint]).solve(solver="CLARABEL")
-        np.testing.assert_allclose(least_norm(W, M), eta.value, atol=1e-5)
+        np.testing.assert_allclose(least_norm(Columns(W), M), eta.value, atol=1e-5)
 
 
 def usable(W, p):
@@ -169,9 +171,9 @@ def test_the_scale_of_the_columns_does_not_matter(factor):
 def test_both_ways_to_the_newton_directions_agree(monkeypatch):
     W = random_columns(5, 40)
     V, (weights, curvature, pull) = np.eye(5) / 2, np.random.default_rng(0).uniform(0.5, 2, (3, 40))
-    small = design_module.directions(V, W, weights, curvature, pull, 0.1)
-    monkeypatch.setattr(design_module, "SMALL", 0)
-    large = design_module.directions(V, W, weights, curvature, pull, 0.1)
+    small = design_newton.directions(V, W, weights, curvature, pull, 0.1)
+    monkeypatch.setattr(design_newton, "SMALL", 0)
+    large = design_newton.directions(V, W, weights, curvature, pull, 0.1)
     np.testing.assert_allclose(small, large, rtol=1e-9, atol=1e-12)
 
 

@@ -197,7 +197,7 @@ class Normalised:
         inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         self.scale = np.exp(np.maximum(self.log_enlarge - logs, LOG_FLOOR)) * inverse
         self.enlarge = float(np.exp(min(self.log_enlarge, LARGEST_LOG)))
-        values, vectors = np.linalg.eigh(Columns(X, inverse).second_moment())
+        values, vectors = np.linalg.eigh(Columns(X, inverse).moment())
         kept = values > RANK * values[-1]
         self.rank = int(kept.sum())
         self.basis = None if kept.all() else vectors[:, kept]

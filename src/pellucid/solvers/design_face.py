@@ -12,22 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
 from pellucid.solvers._checks import as_matrix, as_nonnegative, check_finite, check_iteration, warn_unconverged
 from pellucid.solvers._cholesky import Floats, Ints
-from pellucid.solvers.design import (
-    Columns,
-    Design,
-    Gradients,
-    blas_threads,
-    directions,
-    dual_value,
-    follow_path,
-    moment,
-    primal_value,
-    symmetric_matrices,
-)
+from pellucid.solvers.design import SMALL, Columns, Design, blas_threads, dual_value, moment, primal_value, squares
+from pellucid.solvers.design_newton import System, directions, half_sum, symmetric_matrices
+from pellucid.solvers.design_path import follow_path
 
 # how far below 1 a computed ‖V w_p‖² may be for the column to count as being on the boundary
 TIGHT = 1e-8
@@ -35,6 +26,10 @@ TIGHT = 1e-8
 UNUSED = 1e-7
 # a column with this share of an orthonormal one's weight has weight, whatever one step says
 OBVIOUS = 1e-2
+# a ratio of weights and slacks this many times (as a power of ten) that of the next column parts them
+JUMP = 1.0
+# if those below have at most this share of the usual weight
+IDLE = 1e-3
 # how little a step of the polish costs a weight, against how much it costs to miss a constraint
 PROXIMAL = 1e-8
 # a gap at which it is settled which columns have weight, and one that is round-off
@@ -83,7 +78,7 @@ def basis_pursuit(
     check_iteration(tol, max_iter)
     ridge = as_nonnegative(ridge, "ridge")
     columns = Columns(matrix, np.ones(matrix.shape[1]) if scale is None else np.asarray(scale, dtype=np.float64))
-    values = np.linalg.eigvalsh(columns.second_moment())
+    values = np.linalg.eigvalsh(columns.moment())
     if values[-1] <= 0 or (ridge == 0 and values[0] <= FULL_RANK * values[-1]):
         raise ValueError(
             f"The columns of W do not span all {len(matrix)} dimensions, so Wβ = I has no solution; rotate W into the "
@@ -93,14 +88,16 @@ def basis_pursuit(
         raise ValueError(f"With a ridge of {ridge:g}, no less than the longest column, the solution is zero.")
     with blas_threads(len(matrix)):
         design = path = follow_path(columns, ridge, tol, max_iter)
-        for finer in (tol, 1e-11, 1e-13):  # further along the path it is clearer which columns have weight
+        for finer in (tol, 1e-9, 1e-11, 1e-13):  # further along the path it is clearer which columns have weight
             if finer < tol:
                 path = follow_path(columns, ridge, finer, max_iter, path)
+            if len(matrix) > SMALL and finer > 1e-13 and not _with_weight(columns, path)[1]:
+                continue  # a try would be expensive
             design = _polish(columns, path, ridge)
             if design.gap <= POLISHED or path.gap > tol:
                 break
         face = _face(columns, design)
-        weights = least_norm(columns.take(face), moment(columns.take(design.index), design.weights, 0.0))
+        weights = least_norm(columns.subset(face), columns.subset(design.index).moment(design.weights))
     if design.gap > tol:
         warn_unconverged("basis_pursuit", "relative duality gap", design.gap, tol, 1, 1, "raise max_iter or tol")
     return Pursuit(design.V, face, weights, design.gap, np.array((*design.history, design.objective)))
@@ -112,21 +109,38 @@ def _polish(columns: Columns, design: Design, ridge: float) -> Design:
     Where it takes a weight to zero, the column was only near its constraint, or on it without being of use: it is
     left out, and the rest starts again.
     """
-    W = columns.take(design.index)
-    product = design.V @ W
-    share = design.weights / design.weights.sum() * len(W)  # of one orthonormal column
-    used = share > 1.0 - np.einsum("ij,ij->j", product, product)
+    share = design.weights / design.weights.sum() * columns.dimension  # of one orthonormal column
+    used = _with_weight(columns, design)[0]
     while used.any():
         polished, weights = _newton(columns, design, used, ridge)
         if polished is not None:
             return polished
-        fewer = used.copy()
-        fewer[used] = (weights > UNUSED * weights.max()) | (share[used] > OBVIOUS)
-        if fewer.sum() == used.sum():
+        place = np.flatnonzero(used)
+        idle = np.flatnonzero((weights <= UNUSED * weights.max()) & (share[place] <= OBVIOUS))
+        if not idle.size:
             break
-        used = fewer
+        worst = np.argsort(weights[idle])[: (idle.size + 1) // 2]  # without them the others may turn out to be of use
+        used[place[idle[worst]]] = False
     certain = used & (share > np.sqrt(design.gap))
     return replace(design, index=design.index[certain], weights=design.weights[certain]) if certain.any() else design
+
+
+def _with_weight(columns: Columns, design: Design) -> tuple[NDArray[np.bool_], bool]:
+    """Which of the columns that took part have weight at the optimum, and whether that is clear.
+
+    Along the path the ratio of weight and slack goes to infinity for those and to zero for the others, so in the end
+    there is a jump between them.
+    """
+    slack = np.maximum(1.0 - squares(design.V @ columns.take(design.index)), np.finfo(float).tiny)
+    ratio = np.log10(design.weights) - np.log10(slack)
+    used = ratio > np.log10(design.weights.sum() / columns.dimension)
+    if used.sum() <= columns.dimension * (columns.dimension + 1) // 2:
+        return used, True
+    order = np.sort(ratio)
+    at = int(np.argmax(np.diff(order)))  # more than could be independent: look for the jump
+    above = ratio > order[at]
+    clear = order[at + 1] - order[at] > JUMP and design.weights[~above].max() < IDLE * design.weights[above].mean()
+    return (above, True) if clear else (used, False)
 
 
 def _newton(columns: Columns, design: Design, used: NDArray[np.bool_], ridge: float) -> tuple[Design | None, Floats]:
@@ -141,14 +155,13 @@ def _newton(columns: Columns, design: Design, used: NDArray[np.bool_], ridge: fl
     curvature = np.full(len(index), 1 / proximal)
     best = None
     for _ in range(8):
-        product = V @ W
-        missing = 0.5 * (1.0 - np.einsum("ij,ij->j", product, product))
+        missing = 0.5 * (1.0 - squares(V @ W))
         try:
             towards, away = directions(V, W, weights, curvature, weights - missing / proximal, ridge)
         except LinAlgError:
             break
         dV = towards - away
-        weights = weights + (np.einsum("ij,ij->j", product, dV @ W) - missing) / proximal
+        weights = weights + (Columns(W).forms(half_sum(V, dV)) - missing) / proximal
         V = V + dV
         if weights.min() <= UNUSED * weights.max():
             return None, weights
@@ -212,38 +225,32 @@ def _movable(apart: Floats, linprog: Any) -> NDArray[np.bool_]:
     return np.asarray(found.x[n:] > 0.5) if found.status == 0 else np.zeros(n, dtype=bool)
 
 
-def least_norm(W: Floats, M: Floats, max_iter: int = 100) -> Floats:
-    """The η ≥ 0 of least norm with Σ η_p w_p w_pᵀ = M (Eq. 22), which must have a solution.
+def least_norm(columns: Columns, M: Floats, max_iter: int = 100) -> Floats:
+    """The η ≥ 0 of least norm with Σ η_p w_p w_pᵀ = M (Eq. 22), if there is one.
 
     η_p = max(0, w_pᵀ Y w_p) for the symmetric Y that maximises ⟨Y, M⟩ − ½‖η‖²: Newton's method on a piecewise
     quadratic, which ends after finitely many steps.
     """
-    symmetric = symmetric_matrices(len(W))
-    target = symmetric.vector(M)
-    B = Gradients(symmetric, W, W)
-    y = np.zeros(symmetric.size)
-    eta = np.zeros(W.shape[1])
-    on = np.ones(W.shape[1], dtype=bool)
+    identity = np.eye(columns.dimension)
+    Y = np.zeros_like(M)
+    eta = np.zeros(columns.count)
+    on = columns
     value = 0.0
+    goal = 1e-13 * np.abs(M).max()
     for _ in range(max_iter):
-        H = Gradients(symmetric, W[:, on], W[:, on]).gram(np.ones(int(on.sum())))
-        H[np.diag_indices_from(H)] += 1e-13 * H.diagonal().max()
-        factor = cho_factor(H)
-        residual = target - B.sum(eta)
-        dy = cho_solve(factor, residual)
-        dy += cho_solve(factor, residual - Gradients(symmetric, W[:, on], W[:, on]).sum(B.dot(dy)[on]))  # refine
+        system = System(1e-13 * identity, identity, on, np.ones(on.count))
+        dY = system.solve(M - columns.moment(eta), tol=1e-14)
         step = 1.0
         while True:
-            ahead = np.maximum(B.dot(y + step * dy), 0.0)
-            better = float(target @ (y + step * dy)) - 0.5 * float(ahead @ ahead)
+            ahead = np.maximum(columns.forms(Y + step * dY), 0.0)
+            better = float(np.vdot(M, Y + step * dY)) - 0.5 * float(ahead @ ahead)
             if better >= value - 1e-14 * abs(value) or step < 1e-6:
                 break
             step *= 0.5
-        y, eta, value = y + step * dy, ahead, better
-        if np.abs(target - B.sum(eta)).max() <= 1e-13 * np.abs(target).max() or (
-            step == 1.0 and ((eta > 0) == on).all()
-        ):
+        same = on.count == np.count_nonzero(ahead) and (on is columns or bool((eta > 0)[ahead > 0].all()))
+        Y, eta, value = Y + step * dY, ahead, better
+        if np.abs(M - columns.moment(eta)).max() <= goal or (step == 1.0 and same):
             break
-        on = eta > 0
+        on = columns.subset(np.flatnonzero(eta))
     eta[eta <= 1e-12 * eta.max()] = 0.0
     return eta

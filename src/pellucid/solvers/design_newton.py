@@ -1,0 +1,202 @@
+"""Newton's systems of the dual in :mod:`design`: linear equations for a symmetric D×D matrix."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, get_lapack_funcs
+
+from pellucid.solvers._cholesky import Floats, Ints, kernel
+from pellucid.solvers.design import SMALL, Columns, moment
+
+# numbers in a block of gradients
+PANEL = 1 << 18
+# systems of more unknowns are factorised in single precision, which is enough for a preconditioner
+DOUBLE = 600
+# steps without progress after which precision is exhausted
+STALLED = 5
+# what is added to the diagonal, as a share of it, so that round-off leaves the matrix definite
+SHIFT = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 3e-6}
+
+
+class Symmetric:
+    """Symmetric D×D matrices as vectors of their D(D+1)/2 entries, with the same inner product."""
+
+    def __init__(self, dimension: int) -> None:
+        self.i, self.j = np.triu_indices(dimension)
+        self.factor = np.where(self.i == self.j, 1.0, np.sqrt(2.0))
+        self.size = len(self.i)
+
+    def vector(self, matrix: Floats) -> Floats:
+        return np.asarray(matrix[self.i, self.j] * self.factor)
+
+    def matrix(self, vector: Floats, dimension: int) -> Floats:
+        out = np.empty((dimension, dimension))
+        out[self.i, self.j] = out[self.j, self.i] = vector / self.factor
+        return out
+
+    def products(self, A: Floats, B: Floats) -> Floats:
+        """½(a bᵀ + b aᵀ) of the columns of A and B, one vector a column: (size, n)."""
+        out = np.empty((A.shape[1], self.size))
+        _products(np.ascontiguousarray(A.T), np.ascontiguousarray(B.T), self.i, self.j, self.factor, out)
+        return np.asarray(out.T)
+
+
+@kernel
+def _products(A: Floats, B: Floats, first: Ints, second: Ints, factor: Floats, out: Floats) -> None:
+    for p in range(len(A)):
+        for k in range(len(first)):
+            i, j = first[k], second[k]
+            out[p, k] = 0.5 * factor[k] * (A[p, i] * B[p, j] + A[p, j] * B[p, i])
+
+
+@functools.cache
+def symmetric_matrices(dimension: int) -> Symmetric:
+    return Symmetric(dimension)
+
+
+def half_sum(A: Floats, B: Floats) -> Floats:
+    """½(AB + BA)."""
+    product = A @ B
+    return 0.5 * (product + product.T)
+
+
+class System:
+    """The operator X ↦ ½(MX + XM) + Σ curvature_p ⟨B_p, X⟩ B_p on symmetric matrices, 2B_p = V w_p w_pᵀ + w_p w_pᵀ V.
+
+    Solved by conjugate gradients. The preconditioner is a Cholesky factor of the whole, in the eigenbasis of M where
+    the first term is diagonal; it is stored in half the places (LAPACK's rectangular full packed format), and where it
+    is large in single precision, so that it takes a quarter of the memory that a square array would.
+    """
+
+    def __init__(self, M: Floats, V: Floats, columns: Columns, curvature: Floats) -> None:
+        self.M, self.V, self.columns, self.curvature = M, V, columns, curvature
+        self.symmetric = symmetric_matrices(len(V))
+        self.values, self.Q = np.linalg.eigh(M)
+        kind = np.dtype(np.float64 if self.symmetric.size <= DOUBLE else np.float32)
+        pftrf, self.pftrs, self.sfrk = get_lapack_funcs(("pftrf", "pftrs", "sfrk"), dtype=kind)
+        shift = SHIFT[kind]
+        while True:  # round-off may leave it indefinite: then a larger shift
+            factor = self._gram(kind)
+            diagonal = packed_diagonal(self.symmetric.size)
+            factor[diagonal] += 0.5 * (self.values[self.symmetric.i] + self.values[self.symmetric.j])
+            factor[diagonal] += shift * factor[diagonal].max()
+            self.factor, info = pftrf(self.symmetric.size, factor, overwrite_a=True)
+            if info == 0:
+                return
+            if shift > 1e-3 or not np.isfinite(curvature).all():
+                raise LinAlgError("The system is not positive definite.")
+            shift *= 10
+
+    def _gram(self, kind: np.dtype) -> NDArray[np.floating]:
+        """Σ curvature_p B_p B_pᵀ, packed."""
+        size = self.symmetric.size
+        total = np.zeros(size * (size + 1) // 2, dtype=kind)
+        rows = max(32, PANEL // size)
+        panel = np.empty((rows, size), dtype=kind)
+        turned = self.Q.T @ self.V
+        for part, block in self.columns.blocks():
+            root = np.sqrt(self.curvature[part])
+            w, v = (np.ascontiguousarray((A @ block).T) for A in (self.Q.T, turned))
+            v *= root[:, None]
+            for start in range(0, len(root), rows):
+                a, b = v[start : start + rows], w[start : start + rows]
+                _products(a, b, self.symmetric.i, self.symmetric.j, self.symmetric.factor, panel[: len(a)])
+                total = self.sfrk(size, len(a), 1.0, panel[: len(a)].T, 1.0, total, overwrite_c=True)
+        return total
+
+    def apply(self, X: Floats) -> Floats:
+        forms = self.columns.forms(half_sum(self.V, X))
+        return half_sum(self.M, X) + half_sum(self.V, self.columns.moment(self.curvature * forms))
+
+    def precondition(self, R: Floats) -> Floats:
+        right = self.symmetric.vector(self.Q.T @ R @ self.Q).astype(self.factor.dtype)
+        found = self.pftrs(self.symmetric.size, self.factor, right[:, None], overwrite_b=True)[0][:, 0]
+        return self.Q @ self.symmetric.matrix(found, len(R)) @ self.Q.T
+
+    def solve(self, R: Floats, tol: float = 1e-13, max_iter: int = 200) -> Floats:
+        """X with image R, to a relative residual of ``tol`` or as far as precision goes."""
+        X, left, towards = np.zeros_like(R), R, np.zeros_like(R)
+        goal = tol * float(np.linalg.norm(R))
+        best, best_norm, since, before = X, np.inf, 0, np.inf
+        for _ in range(max_iter):
+            norm = float(np.linalg.norm(left))
+            best, best_norm, since = (X, norm, 0) if norm < best_norm else (best, best_norm, since + 1)
+            if norm <= goal or since > STALLED:
+                break
+            step = self.precondition(left)
+            now = float(np.vdot(left, step))
+            towards = step + now / before * towards
+            image = self.apply(towards)
+            curved = float(np.vdot(towards, image))
+            if not (now > 0 and curved > 0):
+                break
+            X = X + now / curved * towards
+            left = left - now / curved * image
+            before = now
+        return best
+
+
+def packed_diagonal(size: int) -> Ints:
+    """Where the diagonal stands in LAPACK's rectangular full packed format (upper triangle, not transposed)."""
+    half, height = size // 2, size + (size + 1) % 2
+    i = np.arange(size)
+    return np.where(i < half, i * height + half + 1 + i, (i - half) * height + i)
+
+
+def directions(
+    V: Floats, W: Floats, weights: Floats, curvature: Floats, pull: Floats, ridge: float
+) -> tuple[Floats, Floats]:
+    """Two solutions X of ½(MX + XM) + Σ curvature_p ⟨B_p, X⟩ B_p = R, with 2B_p the gradient of ‖V w_p‖²: for
+    R = I − λV and for R = Σ pull_p B_p.
+
+    With curvature 2η/z and pull 1/z the Newton direction towards ½(MV + VM) = I, η_p z_p = μ is the first minus μ times
+    the second. In the eigenbasis of M the first term is diagonal.
+    """
+    if len(V) <= SMALL:
+        symmetric = symmetric_matrices(len(V))
+        return _small_directions(V, W, weights, curvature, pull, ridge, symmetric.i, symmetric.j, symmetric.factor)
+    columns = Columns(W)
+    system = System(columns.moment(weights) + ridge * np.eye(len(V)), V, columns, curvature)
+    return system.solve(np.eye(len(V)) - ridge * V), system.solve(half_sum(V, columns.moment(pull)))
+
+
+@kernel
+def _small_directions(
+    V: Floats,
+    W: Floats,
+    weights: Floats,
+    curvature: Floats,
+    pull: Floats,
+    ridge: float,
+    first: Ints,
+    second: Ints,
+    factor: Floats,
+) -> tuple[Floats, Floats]:
+    """The same in one compiled piece, since small systems cost less than the calls that set them up."""
+    D, n, size = len(V), len(pull), len(first)
+    values, Q = np.linalg.eigh(moment(W, weights, ridge))
+    w = Q.T @ W
+    rotated = Q.T @ V @ Q
+    v = rotated @ w
+    B = np.empty((size, n))
+    right = np.zeros((size, 2))
+    for k in range(size):
+        i, j = first[k], second[k]
+        right[k, 0] = factor[k] * ((1.0 if i == j else 0.0) - ridge * rotated[i, j])
+        for p in range(n):
+            entry = 0.5 * factor[k] * (v[i, p] * w[j, p] + v[j, p] * w[i, p])
+            right[k, 1] += entry * pull[p]
+            B[k, p] = entry * np.sqrt(curvature[p])
+    H = B @ B.T
+    for k in range(size):
+        H[k, k] += 0.5 * (values[first[k]] + values[second[k]])
+    solved = np.linalg.solve(H, right)
+    towards, away = np.empty((D, D)), np.empty((D, D))
+    for k in range(size):
+        i, j = first[k], second[k]
+        towards[i, j] = towards[j, i] = solved[k, 0] / factor[k]
+        away[i, j] = away[j, i] = solved[k, 1] / factor[k]
+    return Q @ towards @ Q.T, Q @ away @ Q.T
