@@ -1,4 +1,5 @@
-"""Timing side by side: candidates take turns, each sample after a pause, best and median of several rounds."""
+"""Timing side by side: candidates take turns, each sample after a pause, best and median of several rounds; and the
+most memory that a piece of work takes."""
 
 from __future__ import annotations
 
@@ -8,6 +9,9 @@ import json
 import os
 import platform
 import statistics
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -62,6 +66,42 @@ def compare(
         agreement,
         target,
     )
+
+
+class Peak:
+    """Watches this process's memory while a piece of work runs: ``before`` it and at ``most``, in bytes. Pages of mapped
+    files do not count."""
+
+    before: int
+    most: int
+
+    def __enter__(self) -> Peak:
+        self.before = self.most = anonymous_memory()
+        self._running = True
+        self._watcher = threading.Thread(target=self._watch)
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.most = max(self.most, anonymous_memory())
+        self._running = False
+        self._watcher.join()
+
+    def _watch(self) -> None:
+        while self._running:
+            self.most = max(self.most, anonymous_memory())
+            time.sleep(0.002)
+
+
+def anonymous_memory() -> int:
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("RssAnon"))
+
+
+def in_a_process_of_its_own(code: str, *arguments: object) -> list[float]:
+    """The numbers that a piece of Python prints."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return [float(word) for word in subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()]
 
 
 def circumstances(*packages: str) -> dict[str, Any]:

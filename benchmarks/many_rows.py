@@ -1,45 +1,31 @@
 """Fitting concepts from a memory-mapped file: how time grows with rows, and what memory it takes beyond the file."""
 
 import json
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness import circumstances, seconds
+from benchmarks.harness import circumstances, in_a_process_of_its_own, seconds
 from benchmarks.problems import grouped, mixtures
 
 SIZES = (10_000, 100_000, 1_000_000)
 BLOCK = 10_000
 
 CHILD = """
-import sys, threading, time
+import sys, time
 import numpy as np
+from benchmarks.harness import Peak
 from pellucid import ConceptSubspaces
-
-def anonymous():
-    with open("/proc/self/status") as file:  # pages of mapped files are not counted
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("RssAnon"))
 
 X, Y = np.load(sys.argv[1], mmap_mode="r"), np.load(sys.argv[2])
 model = lambda: ConceptSubspaces(10, max_iter=1, batch_size=10_000, random_state=0)
 model().fit(X[:2000], Y[:2000])
-peak, running = 0, True
-def watch():
-    global peak
-    while running:
-        peak = max(peak, anonymous())
-        time.sleep(0.01)
-watcher = threading.Thread(target=watch)
-watcher.start()
-begun = time.perf_counter()
-fitted = model().fit(X, Y)
-took = time.perf_counter() - begun
-running = False
-watcher.join()
-print(took, peak, fitted.objective_[0], fitted.objective_[-1])
+with Peak() as peak:
+    begun = time.perf_counter()
+    fitted = model().fit(X, Y)
+    took = time.perf_counter() - begun
+print(took, peak.most, fitted.objective_[0], fitted.objective_[-1])
 """
 
 
@@ -53,10 +39,7 @@ def run(results: Path) -> None:
         for n in SIZES:
             vectors, labels = Path(folder) / "X.npy", Path(folder) / "Y.npy"
             write(n, vectors, labels)
-            out = subprocess.run(
-                [sys.executable, "-c", CHILD, str(vectors), str(labels)], check=True, capture_output=True, text=True
-            ).stdout
-            took, peak, start, end = map(float, out.split())
+            took, peak, start, end = in_a_process_of_its_own(CHILD, vectors, labels)
             rows.append({"rows": n, "seconds": took, "peak": peak, "start": start, "end": end})
             each = seconds(took / n * 1e5)
             lines.append(f"| {n:,} | {seconds(took)} | {each} | {peak / 1e6:.0f} MB | {start:.4f}, {end:.4f} |")

@@ -24,11 +24,14 @@ def column_lengths(X: NDArray[Any], block: int = 1 << 16) -> Floats:
     return lengths
 
 
-def log_symmetric_length(lengths: Floats, power: float) -> Floats:
+def log_symmetric_length(lengths: Floats, power: float, block: int = 1 << 16) -> Floats:
     """log g(t), g(t) = (exp(t^c) + exp(t^−c)) / 2e (Eq. 8): 0 at t = 1, more elsewhere, infinite at t = 0."""
+    out = np.empty(len(lengths))
     with np.errstate(divide="ignore", over="ignore"):
-        logs = power * np.log(lengths)
-        return np.asarray(np.logaddexp(np.exp(logs), np.exp(-logs)) - np.log(2) - 1)
+        for start in range(0, len(lengths), block):
+            logs = power * np.log(lengths[start : start + block])
+            out[start : start + block] = np.logaddexp(np.exp(logs), np.exp(-logs)) - np.log(2) - 1
+    return out
 
 
 @kernel

@@ -185,8 +185,7 @@ class Normalised:
     def __init__(self, X: NDArray[Any], power: float) -> None:
         self.X, self.power = X, power
         lengths = column_lengths(X)
-        self.nonzero = np.flatnonzero(lengths > 0)
-        if not self.nonzero.size:
+        if not lengths.any():
             raise ValueError("X has only zeros, so there is no column to choose.")
         logs = log_symmetric_length(lengths, power)
         self.log_enlarge = float(logs.min())
@@ -194,14 +193,20 @@ class Normalised:
             raise ValueError(
                 f"The power {power:g} makes every column infinitely far from length 1; scale X, or lower the power."
             )
-        inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        self.scale = np.exp(np.maximum(self.log_enlarge - logs, LOG_FLOOR)) * inverse
         self.enlarge = float(np.exp(min(self.log_enlarge, LARGEST_LOG)))
+        inverse = np.divide(1.0, lengths, out=lengths, where=lengths > 0)  # in place: these are as many as columns
         values, vectors = np.linalg.eigh(Columns(X, inverse).moment())
+        np.subtract(self.log_enlarge, logs, out=logs)
+        self.scale = np.exp(np.maximum(logs, LOG_FLOOR, out=logs), out=logs)
+        self.scale *= inverse
         kept = values > RANK * values[-1]
         self.rank = int(kept.sum())
         self.basis = None if kept.all() else vectors[:, kept]
         self.columns = X if self.basis is None else self.basis.T @ X
+
+    @property
+    def nonzero(self) -> Ints:
+        return np.flatnonzero(self.scale)
 
     def take(self, index: Ints) -> Floats:
         return Columns(self.columns, self.scale).take(index)

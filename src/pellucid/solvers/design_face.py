@@ -32,11 +32,16 @@ JUMP = 1.0
 IDLE = 1e-3
 # how little a step of the polish costs a weight, against how much it costs to miss a constraint
 PROXIMAL = 1e-8
+# a weight of least norm below this share of the largest may be round-off
+ROUND_OFF = 1e-6
 # a gap at which it is settled which columns have weight, and one that is round-off
 POLISHED = 1e-12
 EXACT = 1e-14
 # smallest eigenvalue of WWᵀ, as a share of the largest, at which W has full rank
 FULL_RANK = 1e-14
+# least eigenvalue of (WᵀW)² (entry by entry, unit columns) at which the w wᵀ are independent, looked at for so many
+INDEPENDENT = 1e-6
+FEW = 300
 # a singular value below this share of the largest is zero
 RANK = 1e-9
 
@@ -78,29 +83,70 @@ def basis_pursuit(
     check_iteration(tol, max_iter)
     ridge = as_nonnegative(ridge, "ridge")
     columns = Columns(matrix, np.ones(matrix.shape[1]) if scale is None else np.asarray(scale, dtype=np.float64))
-    values = np.linalg.eigvalsh(columns.moment())
+    values, length = np.linalg.eigvalsh(columns.moment()), columns.lengths(np.eye(len(matrix)))
     if values[-1] <= 0 or (ridge == 0 and values[0] <= FULL_RANK * values[-1]):
         raise ValueError(
             f"The columns of W do not span all {len(matrix)} dimensions, so Wβ = I has no solution; rotate W into the "
             f"space that its columns span, or set a ridge."
         )
-    if ridge and ridge**2 >= (columns.lengths(np.eye(len(matrix)))).max():
+    if ridge and ridge**2 >= length.max():
         raise ValueError(f"With a ridge of {ridge:g}, no less than the longest column, the solution is zero.")
+    longest, tight = float(np.sqrt(length.max())), np.flatnonzero(length >= (1.0 - TIGHT) * length.max())
+    del length
     with blas_threads(len(matrix)):
-        design = path = follow_path(columns, ridge, tol, max_iter)
-        for finer in (tol, 1e-9, 1e-11, 1e-13):  # further along the path it is clearer which columns have weight
-            if finer < tol:
-                path = follow_path(columns, ridge, finer, max_iter, path)
-            if len(matrix) > SMALL and finer > 1e-13 and not _with_weight(columns, path)[1]:
-                continue  # a try would be expensive
-            design = _polish(columns, path, ridge)
-            if design.gap <= POLISHED or path.gap > tol:
-                break
+        equal = _of_equal_length(columns, tight, longest, ridge)
+        design = equal or _of_any_length(columns, ridge, tol, max_iter)
         face = _face(columns, design)
-        weights = least_norm(columns.subset(face), columns.subset(design.index).moment(design.weights))
+        if equal or _independent(columns, face, design):
+            weights = np.zeros(len(face))
+            weights[np.searchsorted(face, design.index)] = design.weights
+        else:
+            weights = least_norm(columns.subset(face), columns.subset(design.index).moment(design.weights))
     if design.gap > tol:
         warn_unconverged("basis_pursuit", "relative duality gap", design.gap, tol, 1, 1, "raise max_iter or tol")
     return Pursuit(design.V, face, weights, design.gap, np.array((*design.history, design.objective)))
+
+
+def _of_equal_length(columns: Columns, tight: Ints, longest: float, ridge: float) -> Design | None:
+    """Where the longest columns alone can make a multiple of the identity, as orthonormal ones do and many columns of
+    equal length, V = I/longest is the solution; the weights are those of least norm."""
+    if tight.size < columns.dimension:
+        return None
+    part, identity = columns.subset(tight), np.eye(columns.dimension)
+    try:
+        weights = least_norm(part, (longest - ridge) * identity, max_iter=20)
+    except LinAlgError:
+        return None
+    if np.abs(part.moment(weights) - (longest - ridge) * identity).max() > POLISHED * longest:
+        return None
+    V = identity / longest
+    objective = float(weights @ np.sqrt(part.lengths(V))) + 0.5 * ridge * float(np.square(V).sum())
+    gap = max(abs(1.0 - dual_value(V, ridge) / objective), np.finfo(float).eps)
+    used = weights > ROUND_OFF * weights.max()
+    return Design(V, tight[used], weights[used], objective, gap, ())
+
+
+def _independent(columns: Columns, face: Ints, design: Design) -> bool:
+    """Whether few columns make M in one way only, since their w wᵀ are linearly independent."""
+    if face.size > FEW or face.size != design.index.size:
+        return False
+    W = columns.take(face)
+    W /= np.sqrt(squares(W))
+    return bool(np.linalg.eigvalsh(np.square(W.T @ W))[0] > INDEPENDENT)
+
+
+def _of_any_length(columns: Columns, ridge: float, tol: float, max_iter: int) -> Design:
+    """Along the central path as far as it takes to see which columns have weight, and a polish."""
+    design = path = follow_path(columns, ridge, tol, max_iter)
+    for finer in (tol, 1e-9, 1e-11, 1e-13):
+        if finer < tol:
+            path = follow_path(columns, ridge, finer, max_iter, path)
+        if columns.dimension > SMALL and finer > 1e-13 and not _with_weight(columns, path)[1]:
+            continue  # a try would be expensive
+        design = _polish(columns, path, ridge)
+        if design.gap <= POLISHED or path.gap > tol:
+            break
+    return design
 
 
 def _polish(columns: Columns, design: Design, ridge: float) -> Design:
@@ -196,8 +242,10 @@ def _face(columns: Columns, design: Design) -> Ints:
     if not doubtful.size:
         return np.asarray(certain)
     symmetric = symmetric_matrices(columns.dimension)
-    W = columns.take(certain)
-    left, values, _ = np.linalg.svd(symmetric.products(W, W), full_matrices=True)
+    triangle = np.empty((0, symmetric.size))
+    for _, W in columns.subset(certain).blocks():
+        triangle = np.linalg.qr(np.vstack([triangle, symmetric.products(W, W).T]), mode="r")
+    left, values, _ = np.linalg.svd(triangle.T)
     normal = left[:, np.count_nonzero(values > RANK * values[0]) :]  # directions that columns with weight cannot undo
     if normal.shape[1]:
         W = columns.take(doubtful)
