@@ -69,8 +69,8 @@ def compare(
 
 
 class Peak:
-    """Watches this process's memory while a piece of work runs: ``before`` it and at ``most``, in bytes. Pages of mapped
-    files do not count."""
+    """Watches this process's memory while a piece of work runs: ``before`` it and at ``most``, in bytes; pages of
+    mapped files do not count."""
 
     before: int
     most: int
@@ -101,7 +101,9 @@ def anonymous_memory() -> int:
 def in_a_process_of_its_own(code: str, *arguments: object) -> list[float]:
     """The numbers that a piece of Python prints."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return [float(word) for word in subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()]
+    return [
+        float(word) for word in subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    ]
 
 
 def circumstances(*packages: str) -> dict[str, Any]:

@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 
-from pellucid.solvers import basis_pursuit
-from pellucid.solvers import design_newton
+from pellucid.solvers import basis_pursuit, design_newton
 from pellucid.solvers.design import Columns
-from pellucid.solvers.design_newton import packed_diagonal, symmetric_matrices
 from pellucid.solvers.design_face import least_norm
+from pellucid.solvers.design_newton import packed_diagonal, symmetric_matrices
 from pellucid.solvers.design_path import follow_path
 
 
@@ -202,3 +202,52 @@ def test_bad_input_is_named(W, message):
 def test_a_ridge_as_long_as_the_longest_column_is_refused():
     with pytest.raises(ValueError, match="the solution is zero"):
         basis_pursuit(np.eye(2), ridge=1.0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 6, 21])
+def test_the_diagonal_of_the_packed_format_is_where_lapack_puts_it(size):
+    packed, info = scipy.linalg.lapack.dtrttf(np.diag(np.arange(1.0, size + 1)))
+    assert info == 0
+    np.testing.assert_array_equal(packed[packed_diagonal(size)], np.arange(1, size + 1))
+
+
+def test_a_system_in_single_precision_is_solved_to_double(monkeypatch):
+    monkeypatch.setattr(design_newton, "DOUBLE", 0)
+    W = random_columns(7, 60)
+    V, (weights, curvature) = np.eye(7) / 2, np.random.default_rng(0).uniform(0.5, 2, (2, 60))
+    system = design_newton.System((W * weights) @ W.T, V, Columns(W), 1e4 * curvature)
+    right = V + np.diag(np.arange(7.0))
+    assert system.factor.dtype == np.float32
+    np.testing.assert_allclose(system.apply(system.solve(right)), right, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["clusters", "tails", "turned"])
+def test_the_start_suits_columns_of_any_kind(kind):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((12, 4_000))
+    if kind == "clusters":
+        X = 3 * rng.standard_normal((12, 20))[:, rng.integers(0, 20, 4_000)] + X
+    elif kind == "tails":
+        X *= rng.lognormal(0, 1, 4_000)
+    else:
+        X = rng.standard_normal((12, 12)) @ X
+    X /= np.median(np.linalg.norm(X, axis=0))
+    lengths = np.linalg.norm(X, axis=0)
+    W = X * (2 * np.e / (np.exp(lengths) + np.exp(1 / lengths)) / lengths)
+    found = basis_pursuit(W)
+    assert found.gap < 1e-9
+    assert len(found.objective) < 80
+    np.testing.assert_allclose(W @ coefficients(W, found), np.eye(12), atol=1e-9)
+
+
+def test_columns_beyond_the_small_kernel_with_and_without_a_planted_basis():
+    W = random_columns(30, 3_000, seed=2)
+    found = basis_pursuit(W, tol=1e-6)
+    assert found.gap < 1e-6
+    np.testing.assert_allclose(W @ coefficients(W, found), np.eye(30), atol=1e-7)
+    assert np.linalg.norm(found.V @ W, axis=0).max() <= 1 + 1e-12
+    planted = np.arange(100, 3_000, 97)[:30]
+    W[:, planted] = np.linalg.qr(np.random.default_rng(3).standard_normal((30, 30)))[0]
+    found = basis_pursuit(W)
+    assert found.objective[-1] == pytest.approx(30, rel=1e-12)
+    assert set(planted) <= set(found.candidates)

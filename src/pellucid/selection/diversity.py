@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid._base import unit_rows
 from pellucid.solvers._checks import as_matrix, as_vector, check_finite, working_dtype
+from pellucid.solvers._cholesky import Ints
 
-# what is left of a unit row once the chosen ones are taken out, below which it only repeats them
-REPEATED = 1e-5
-# at diversity ½ the least relevant row is made exp(−STEEP) long
+# at diversity ½ the least relevant row is this much behind the most relevant, against ½log(1 + 1) for a new direction
 STEEP = 0.5
 # any diversity below this puts relevance first
 LEAST = 1e-9
@@ -23,8 +22,10 @@ def diversify(
 ) -> NDArray[np.int64]:
     """Positions of k rows that are unlike each other, in the order of choice: every beginning of it is diverse too.
 
-    Rows count by their direction. Once the chosen rows span all others, the next ones are chosen afresh among those
-    that remain, so k may exceed the dimension; rows that repeat a chosen one, and rows of zeros, come last.
+    Rows count by their direction. Each next row adds most to ½log det(I + XᵀX) of the chosen rows X, what they tell
+    about an unknown direction when each is seen with noise of variance 1, less what it lacks in relevance. A row that
+    repeats a chosen one tells little, one that repeats two tells less; k may exceed the dimension. Rows of zeros come
+    last.
 
     Parameters
     ----------
@@ -45,39 +46,36 @@ def diversify(
     by_relevance = np.argsort(-score, kind="stable")
     if diversity == 0:
         return np.asarray(by_relevance[:k], dtype=np.int64)
-    weight = _log_weights(score, float(diversity))
     units = unit_rows(rows.astype(working_dtype(rows), copy=False))
-    open_: NDArray[np.bool_] = np.asarray(units.any(axis=1))
-    chosen: list[int] = []
-    while len(chosen) < k and open_.any():
-        found = _spread(units, np.where(open_, weight, -np.inf), k - len(chosen))
-        open_[found] = False
-        chosen += found
-    rest = by_relevance[~np.isin(by_relevance, chosen)]
-    return np.concatenate([np.array(chosen, dtype=np.int64), rest[: k - len(chosen)]])
+    empty = np.flatnonzero(~units.any(axis=1))
+    chosen = _most_told(units, _shortfall(score, float(diversity)), empty, min(k, len(rows) - len(empty)))
+    rest = by_relevance[np.isin(by_relevance, empty)]
+    return np.concatenate([chosen, rest[: k - len(chosen)]]).astype(np.int64)
 
 
-def _log_weights(relevance: NDArray[np.float64], diversity: float) -> NDArray[np.float64]:
-    """Logarithm of the length that each unit row is given: 0 for the most relevant, the same below for the least,
-    whatever the scale of relevance."""
+def _shortfall(relevance: NDArray[np.float64], diversity: float) -> NDArray[np.float64]:
+    """What each row lacks in relevance: 0 for the most relevant, the same for the least, whatever the scale."""
     half = relevance / 2  # differences of halves cannot overflow
     if half.min() == half.max():
         return np.zeros(len(half))
     behind = (half.max() - half) / (half.max() - half.min())
-    return np.asarray(behind * STEEP * (1 - 1 / max(diversity, LEAST)))
+    return np.asarray(behind * STEEP * (1 / max(diversity, LEAST) - 1))
 
 
-def _spread(units: NDArray[Any], log_weight: NDArray[np.float64], k: int) -> list[int]:
-    """Up to k rows, each the one that, scaled by its weight, sticks out most from the span of those before it; stops
-    where no row of positive weight sticks out."""
-    left = units.copy()
-    out = np.where(log_weight > -np.inf, 1.0, 0.0)
-    chosen: list[int] = []
-    while len(chosen) < min(k, units.shape[1]) and out.max() > REPEATED**2:
-        score = np.where(out > REPEATED**2, 0.5 * np.log(np.maximum(out, REPEATED**2)) + log_weight, -np.inf)
-        best = int(np.argmax(score))
-        chosen.append(best)
-        direction = left[best] / np.linalg.norm(left[best])
-        left -= np.outer(left @ direction, direction)
-        out = np.where(log_weight > -np.inf, np.einsum("ij,ij->i", left, left, dtype=np.float64), 0.0)
+def _most_told(units: NDArray[Any], shortfall: NDArray[np.float64], left_out: Ints, k: int) -> Ints:
+    """k rows, each with the largest ½log(1 + x(I + XᵀX)⁻¹xᵀ) less its shortfall given the rows X before it.
+
+    1 + x(I + XᵀX)⁻¹xᵀ is a pivot of the Cholesky factor of I + units·unitsᵀ, of which one row is computed a choice.
+    """
+    pivots = np.full(len(units), 2.0)
+    factor = np.empty((k, len(units)))
+    chosen = np.empty(k, dtype=np.int64)
+    closed = shortfall.copy()
+    closed[left_out] = np.inf
+    for i in range(k):
+        best = chosen[i] = int(np.argmax(0.5 * np.log(pivots) - closed))
+        row = np.asarray(units @ units[best], dtype=np.float64)
+        factor[i] = (row - factor[:i].T @ factor[:i, best]) / np.sqrt(pivots[best])
+        pivots = np.maximum(pivots - factor[i] ** 2, 1.0)
+        closed[best] = np.inf
     return chosen

@@ -22,6 +22,8 @@ from pellucid.solvers.design_path import follow_path
 
 # how far below 1 a computed ‖V w_p‖² may be for the column to count as being on the boundary
 TIGHT = 1e-8
+# squared lengths closer than this (relative) are equal
+EQUAL = 1e-12
 # a weight below this share of the largest is zero
 UNUSED = 1e-7
 # a column with this share of an orthonormal one's weight has weight, whatever one step says
@@ -91,15 +93,14 @@ def basis_pursuit(
         )
     if ridge and ridge**2 >= length.max():
         raise ValueError(f"With a ridge of {ridge:g}, no less than the longest column, the solution is zero.")
-    longest, tight = float(np.sqrt(length.max())), np.flatnonzero(length >= (1.0 - TIGHT) * length.max())
+    longest, tight = float(np.sqrt(length.max())), np.flatnonzero(length >= (1.0 - EQUAL) * length.max())
     del length
     with blas_threads(len(matrix)):
         equal = _of_equal_length(columns, tight, longest, ridge)
         design = equal or _of_any_length(columns, ridge, tol, max_iter)
         face = _face(columns, design)
-        if equal or _independent(columns, face, design):
-            weights = np.zeros(len(face))
-            weights[np.searchsorted(face, design.index)] = design.weights
+        if face.size == design.index.size and (equal or _independent(columns, face)):
+            weights = design.weights
         else:
             weights = least_norm(columns.subset(face), columns.subset(design.index).moment(design.weights))
     if design.gap > tol:
@@ -112,7 +113,8 @@ def _of_equal_length(columns: Columns, tight: Ints, longest: float, ridge: float
     equal length, V = I/longest is the solution; the weights are those of least norm."""
     if tight.size < columns.dimension:
         return None
-    part, identity = columns.subset(tight), np.eye(columns.dimension)
+    part = columns if tight.size == columns.count else columns.subset(tight)
+    identity = np.eye(columns.dimension)
     try:
         weights = least_norm(part, (longest - ridge) * identity, max_iter=20)
     except LinAlgError:
@@ -120,15 +122,18 @@ def _of_equal_length(columns: Columns, tight: Ints, longest: float, ridge: float
     if np.abs(part.moment(weights) - (longest - ridge) * identity).max() > POLISHED * longest:
         return None
     V = identity / longest
-    objective = float(weights @ np.sqrt(part.lengths(V))) + 0.5 * ridge * float(np.square(V).sum())
+    lengths = part.lengths(V)
+    objective = float(weights @ np.sqrt(lengths, out=lengths)) + 0.5 * ridge * float(np.square(V).sum())
     gap = max(abs(1.0 - dual_value(V, ridge) / objective), np.finfo(float).eps)
     used = weights > ROUND_OFF * weights.max()
-    return Design(V, tight[used], weights[used], objective, gap, ())
+    if not used.all():
+        tight, weights = tight[used], weights[used]
+    return Design(V, tight, weights, objective, gap, ())
 
 
-def _independent(columns: Columns, face: Ints, design: Design) -> bool:
+def _independent(columns: Columns, face: Ints) -> bool:
     """Whether few columns make M in one way only, since their w wᵀ are linearly independent."""
-    if face.size > FEW or face.size != design.index.size:
+    if face.size > FEW:
         return False
     W = columns.take(face)
     W /= np.sqrt(squares(W))
@@ -138,10 +143,11 @@ def _independent(columns: Columns, face: Ints, design: Design) -> bool:
 def _of_any_length(columns: Columns, ridge: float, tol: float, max_iter: int) -> Design:
     """Along the central path as far as it takes to see which columns have weight, and a polish."""
     design = path = follow_path(columns, ridge, tol, max_iter)
-    for finer in (tol, 1e-9, 1e-11, 1e-13):
+    last = 1e-13 if columns.dimension <= SMALL else 1e-10  # beyond, large systems take too many iterations
+    for finer in (tol, 1e-9, max(1e-11, last), last):
         if finer < tol:
             path = follow_path(columns, ridge, finer, max_iter, path)
-        if columns.dimension > SMALL and finer > 1e-13 and not _with_weight(columns, path)[1]:
+        if columns.dimension > SMALL and finer > last and not _with_weight(columns, path)[1]:
             continue  # a try would be expensive
         design = _polish(columns, path, ridge)
         if design.gap <= POLISHED or path.gap > tol:
@@ -236,15 +242,17 @@ def _face(columns: Columns, design: Design) -> Ints:
     """
     from scipy.optimize import linprog
 
-    tight = np.flatnonzero(columns.lengths(design.V) >= 1.0 - max(TIGHT, 100 * design.gap))
     certain = design.index
+    if certain.size == columns.count:
+        return certain
+    tight = np.flatnonzero(columns.lengths(design.V) >= 1.0 - max(TIGHT, 100 * design.gap))
     doubtful = np.setdiff1d(tight, certain)
     if not doubtful.size:
         return np.asarray(certain)
     symmetric = symmetric_matrices(columns.dimension)
     triangle = np.empty((0, symmetric.size))
     for _, W in columns.subset(certain).blocks():
-        triangle = np.linalg.qr(np.vstack([triangle, symmetric.products(W, W).T]), mode="r")
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, symmetric.products(W, W).T]), mode="r"))
     left, values, _ = np.linalg.svd(triangle.T)
     normal = left[:, np.count_nonzero(values > RANK * values[0]) :]  # directions that columns with weight cannot undo
     if normal.shape[1]:
@@ -280,25 +288,33 @@ def least_norm(columns: Columns, M: Floats, max_iter: int = 100) -> Floats:
     quadratic, which ends after finitely many steps.
     """
     identity = np.eye(columns.dimension)
-    Y = np.zeros_like(M)
-    eta = np.zeros(columns.count)
-    on = columns
-    value = 0.0
-    goal = 1e-13 * np.abs(M).max()
+    Y, value, left = np.zeros_like(M), 0.0, M
+    on = np.ones(columns.count, dtype=bool)
     for _ in range(max_iter):
-        system = System(1e-13 * identity, identity, on, np.ones(on.count))
-        dY = system.solve(M - columns.moment(eta), tol=1e-14)
+        positive = columns if on.all() else columns.subset(np.flatnonzero(on))
+        dY = System(1e-13 * identity, identity, positive).solve(left, tol=1e-14)
         step = 1.0
         while True:
-            ahead = np.maximum(columns.forms(Y + step * dY), 0.0)
-            better = float(np.vdot(M, Y + step * dY)) - 0.5 * float(ahead @ ahead)
+            made, square, now = _positive_part(columns, Y + step * dY)
+            better = float(np.vdot(M, Y + step * dY)) - 0.5 * square
             if better >= value - 1e-14 * abs(value) or step < 1e-6:
                 break
             step *= 0.5
-        same = on.count == np.count_nonzero(ahead) and (on is columns or bool((eta > 0)[ahead > 0].all()))
-        Y, eta, value = Y + step * dY, ahead, better
-        if np.abs(M - columns.moment(eta)).max() <= goal or (step == 1.0 and same):
+        Y, value, left = Y + step * dY, better, M - made
+        if np.abs(left).max() <= 1e-13 * np.abs(M).max() or (step == 1.0 and bool((now == on).all())):
             break
-        on = columns.subset(np.flatnonzero(eta))
+        on = now
+    eta = np.maximum(columns.forms(Y), 0.0)
     eta[eta <= 1e-12 * eta.max()] = 0.0
     return eta
+
+
+def _positive_part(columns: Columns, Y: Floats) -> tuple[Floats, float, NDArray[np.bool_]]:
+    """Σ η_p w_p w_pᵀ, ‖η‖² and η > 0 of η_p = max(0, w_pᵀ Y w_p), in one pass that keeps no number a column."""
+    made, square, positive = np.zeros_like(Y), 0.0, np.empty(columns.count, dtype=bool)
+    for part, block in columns.blocks():
+        eta = np.maximum(np.einsum("ij,ij->j", block, Y @ block), 0.0)
+        made += (block * eta) @ block.T
+        square += float(eta @ eta)
+        positive[part] = eta > 0
+    return made, square, positive

@@ -60,7 +60,7 @@ def symmetric_matrices(dimension: int) -> Symmetric:
 def half_sum(A: Floats, B: Floats) -> Floats:
     """½(AB + BA)."""
     product = A @ B
-    return 0.5 * (product + product.T)
+    return np.asarray(0.5 * (product + product.T))
 
 
 class System:
@@ -71,7 +71,7 @@ class System:
     is large in single precision, so that it takes a quarter of the memory that a square array would.
     """
 
-    def __init__(self, M: Floats, V: Floats, columns: Columns, curvature: Floats) -> None:
+    def __init__(self, M: Floats, V: Floats, columns: Columns, curvature: Floats | None = None) -> None:
         self.M, self.V, self.columns, self.curvature = M, V, columns, curvature
         self.symmetric = symmetric_matrices(len(V))
         self.values, self.Q = np.linalg.eigh(M)
@@ -86,7 +86,7 @@ class System:
             self.factor, info = pftrf(self.symmetric.size, factor, overwrite_a=True)
             if info == 0:
                 return
-            if shift > 1e-3 or not np.isfinite(curvature).all():
+            if shift > 1e-3:
                 raise LinAlgError("The system is not positive definite.")
             shift *= 10
 
@@ -98,23 +98,27 @@ class System:
         panel = np.empty((rows, size), dtype=kind)
         turned = self.Q.T @ self.V
         for part, block in self.columns.blocks():
-            root = np.sqrt(self.curvature[part])
             w, v = (np.ascontiguousarray((A @ block).T) for A in (self.Q.T, turned))
-            v *= root[:, None]
-            for start in range(0, len(root), rows):
+            v *= np.reshape(np.sqrt(self._curvature(part)), (-1, 1))
+            for start in range(0, len(w), rows):
                 a, b = v[start : start + rows], w[start : start + rows]
                 _products(a, b, self.symmetric.i, self.symmetric.j, self.symmetric.factor, panel[: len(a)])
                 total = self.sfrk(size, len(a), 1.0, panel[: len(a)].T, 1.0, total, overwrite_c=True)
         return total
 
     def apply(self, X: Floats) -> Floats:
-        forms = self.columns.forms(half_sum(self.V, X))
-        return half_sum(self.M, X) + half_sum(self.V, self.columns.moment(self.curvature * forms))
+        S, total = half_sum(self.V, X), np.zeros_like(X)
+        for part, block in self.columns.blocks():
+            total += (block * (self._curvature(part) * np.einsum("ij,ij->j", block, S @ block))) @ block.T
+        return half_sum(self.M, X) + half_sum(self.V, total)
+
+    def _curvature(self, part: slice) -> Floats | float:
+        return 1.0 if self.curvature is None else self.curvature[part]
 
     def precondition(self, R: Floats) -> Floats:
         right = self.symmetric.vector(self.Q.T @ R @ self.Q).astype(self.factor.dtype)
         found = self.pftrs(self.symmetric.size, self.factor, right[:, None], overwrite_b=True)[0][:, 0]
-        return self.Q @ self.symmetric.matrix(found, len(R)) @ self.Q.T
+        return np.asarray(self.Q @ self.symmetric.matrix(found, len(R)) @ self.Q.T)
 
     def solve(self, R: Floats, tol: float = 1e-13, max_iter: int = 200) -> Floats:
         """X with image R, to a relative residual of ``tol`` or as far as precision goes."""
@@ -147,7 +151,7 @@ def packed_diagonal(size: int) -> Ints:
 
 
 def directions(
-    V: Floats, W: Floats, weights: Floats, curvature: Floats, pull: Floats, ridge: float
+    V: Floats, W: Floats, weights: Floats, curvature: Floats, pull: Floats, ridge: float, tol: float = 1e-13
 ) -> tuple[Floats, Floats]:
     """Two solutions X of ½(MX + XM) + Σ curvature_p ⟨B_p, X⟩ B_p = R, with 2B_p the gradient of ‖V w_p‖²: for
     R = I − λV and for R = Σ pull_p B_p.
@@ -160,7 +164,7 @@ def directions(
         return _small_directions(V, W, weights, curvature, pull, ridge, symmetric.i, symmetric.j, symmetric.factor)
     columns = Columns(W)
     system = System(columns.moment(weights) + ridge * np.eye(len(V)), V, columns, curvature)
-    return system.solve(np.eye(len(V)) - ridge * V), system.solve(half_sum(V, columns.moment(pull)))
+    return system.solve(np.eye(len(V)) - ridge * V, tol), system.solve(half_sum(V, columns.moment(pull)), tol)
 
 
 @kernel

@@ -30,6 +30,8 @@ LEAST_SLACK = 1e-6
 # a first step shorter than this means that the start was too close to them; so many times further inside is tried
 TIMID = 0.1
 BACK = 30.0
+# relative residual of a step's equations where they are solved by iteration
+INEXACT = 1e-9
 # columns whose V w_p are looked at together
 TOGETHER = 512
 
@@ -48,16 +50,15 @@ def follow_path(
     best = start
     for _ in range(max_iter):
         try:
-            towards, away = directions(V, W, weights, 2 * weights / z, 1 / z, ridge)
+            towards, away = directions(V, W, weights, 2 * weights / z, 1 / z, ridge, INEXACT)
         except LinAlgError:  # no longer solvable in this precision: the last point is as good as it gets
             break
         dV, change, length = _step(V, W, weights, z, towards, away)
         V_new = V + length * dV
         s = columns.lengths(V_new)
         fresh = np.empty(0, dtype=np.int64)
-        usual = NEAR * float(np.median(1.0 - s[index]))
         while s.max() >= 1.0 and length > SHORTEST:  # columns that do not take part are in the way: let them in
-            worst = _largest(np.flatnonzero(s >= 1.0 - usual), s, most)
+            worst = _largest(np.flatnonzero(s >= 1.0 - NEAR * max(0.0, float(np.median(1.0 - s[index])))), s, most)
             length = RETREAT * _first_reached(V, dV, columns.take(worst[s[worst] >= 1.0]))
             V_new = V + length * dV
             s = columns.lengths(V_new)
@@ -103,7 +104,7 @@ def _start(columns: Columns, ridge: float, most: int) -> Design:
         if slack >= 0.5:
             return start
         z = 1.0 - squares(start.V @ W)
-        towards, away = directions(start.V, W, start.weights, 2 * start.weights / z, 1 / z, ridge)
+        towards, away = directions(start.V, W, start.weights, 2 * start.weights / z, 1 / z, ridge, INEXACT)
         if _step(start.V, W, start.weights, z, towards, away)[2] >= TIMID:
             return start
         slack = min(0.5, BACK * slack)
