@@ -150,3 +150,13 @@ def test_shares_add_up_with_what_is_left(digits):
     rest = ((rows - fitted.reconstruct(rows)) * rows).sum(axis=1)
     np.testing.assert_allclose(own + common + rest, 1, atol=1e-6)
     np.testing.assert_array_equal(part_shares(fitted, np.zeros((2, 64)))[0], 0)
+
+
+def test_texts_are_shown_where_there_are_any(digits, tmp_path):
+    X = digits[1]
+    texts = [f"a picture of {i}" for i in range(len(X))]
+    vectors.write(tmp_path / "t.parquet", X, [f"id{i}" for i in range(len(X))], {"text": texts})
+    Collection.create(tmp_path / "collection", X, text=texts)
+    for source in ("t.parquet", "collection"):
+        told = found("clusters", "fit", tmp_path / source, *SMALL, "-o", tmp_path / "m.safetensors")
+        assert all(example.startswith("a picture of") for c in told["clusters"] for example in c["examples"])

@@ -26,7 +26,7 @@ SCREENS = {
         "search scenes --model scenes.safetensors --item scene-1673 --concept animal -k 3 --diverse",
     ],
     "structure": [
-        "clusters fit collection --n-clusters 6 --n-atoms 4 --n-common 8 -o clusters.safetensors",
+        "clusters fit collection --n-clusters 12 --n-atoms 4 --n-common 8 -o clusters.safetensors",
         "binary fit animals.parquet --method assignment -o animals.safetensors",
     ],
 }

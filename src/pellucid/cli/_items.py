@@ -55,6 +55,12 @@ def names_of(found: VectorFile) -> list[str]:
     return texts if texts is not None else [str(i) for i in range(len(found.vectors))]
 
 
+def titles_of(found: VectorFile) -> list[str]:
+    """What to show of the items: the column of texts if there is one, or else their names."""
+    texts = found.columns.get("text")
+    return names_of(found) if texts is None else [str(getattr(text, "as_py", lambda t=text: t)()) for text in texts]
+
+
 def read_names(path: Path) -> list[str]:
     """A name per item: the lines of a .txt file, or what a vectors file or a collection calls its items."""
     if path.suffix == ".txt":

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pellucid.cli._common import check_output, column_option, counted, json_option, print_json, screen, status
-from pellucid.cli._items import items_argument, names_of, normalise_option, read_items
+from pellucid.cli._items import items_argument, normalise_option, read_items, titles_of
 
 SHOWN, EXAMPLES = 20, 4
 # items that the assignment, one after the other, still does in a minute or so
@@ -101,7 +101,7 @@ def command(
     if before is not None:
         model.preprocessing_ = before
     persistence.save(model, output)
-    result = summary(model, names_of(found), output, time.perf_counter() - begun)
+    result = summary(model, titles_of(found), output, time.perf_counter() - begun)
     if as_json:
         print_json(result)
     else:

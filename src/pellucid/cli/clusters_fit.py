@@ -6,13 +6,14 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pellucid.cli._common import check_output, column_option, counted, json_option, print_json, readable, screen
-from pellucid.cli._items import is_collection, items_argument, names_of, normalise_option, read_items
+from pellucid.cli._items import is_collection, items_argument, normalise_option, read_items, titles_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,12 +112,13 @@ def prepared_rows(
     if is_collection(path):
         found = read_items(path)
         X = found.vectors if before is None else before.fit_transform(found.vectors)
-        yield X, names_of(found), before
+        yield X, titles_of(found), before
         return
     with readable(path) as source:
         rows, names = 0, []
         for block in checked_blocks(source, column):
-            names += block.ids or [str(i) for i in range(rows, rows + len(block.vectors))]
+            numbered = block.ids or [str(i) for i in range(rows, rows + len(block.vectors))]
+            names += titles_of(replace(block, ids=numbered))
             rows += len(block.vectors)
             if before is not None:
                 before.partial_fit(block.vectors)
@@ -175,7 +177,7 @@ def show(found: dict[str, Any]) -> None:
         cells = ["" if share is None else f"{share:.0%}" for share in shares]
         lengths = [round(20 * max(0.0, share or 0.0)) for share in shares]
         bar = f"[blue]{'█' * lengths[0]}[/][dim]{'█' * lengths[1]}[/]"
-        such = ", ".join(cluster["examples"])
+        such = " · ".join(cluster["examples"])
         table.add_row(str(cluster["cluster"]), counted(cluster["rows"]), *cells, bar, escape(such))
     sweeps = f"{found['sweeps']} sweep{'' if found['sweeps'] == 1 else 's'}"
     out = screen()
