@@ -154,9 +154,11 @@ def test_shares_add_up_with_what_is_left(digits):
 
 def test_texts_are_shown_where_there_are_any(digits, tmp_path):
     X = digits[1]
-    texts = [f"a picture of {i}" for i in range(len(X))]
+    texts = [f"a picture of {i} " + 20 * "and more " for i in range(len(X))]
     vectors.write(tmp_path / "t.parquet", X, [f"id{i}" for i in range(len(X))], {"text": texts})
     Collection.create(tmp_path / "collection", X, text=texts)
     for source in ("t.parquet", "collection"):
         told = found("clusters", "fit", tmp_path / source, *SMALL, "-o", tmp_path / "m.safetensors")
         assert all(example.startswith("a picture of") for c in told["clusters"] for example in c["examples"])
+        shown = run("clusters", "fit", tmp_path / source, *SMALL, "-o", tmp_path / "m.safetensors").stdout
+        assert "cluster  rows  own  shared" in shown  # long texts leave the other columns their room

@@ -138,5 +138,11 @@ def check_output(path: Path, *suffixes: str) -> None:
         raise click.UsageError(f"There is no folder {path.parent} to write {path.name} in.")
 
 
+def cut(text: str, width: int) -> str:
+    """``text`` on one line of at most ``width`` characters: a long cell would take the room of all others."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: max(1, width - 1)].rstrip() + "…"
+
+
 def counted(number: int) -> str:
     return f"{number:,}".replace(",", " ")

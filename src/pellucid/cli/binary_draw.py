@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pellucid.cli._common import STANDARD, check_output, json_option, print_json, screen
+from pellucid.cli._common import STANDARD, check_output, cut, json_option, print_json, screen
 from pellucid.cli._items import chosen_rows, read_names
 
 SHOWN = 6
@@ -117,13 +117,13 @@ def show(found: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    out = screen()
     table = Table(box=None, pad_edge=False)
     table.add_column("edge", justify="right", style="bold")
     table.add_column("sets apart", overflow="ellipsis", no_wrap=True)
     for concept in found["concepts"]:
         more = f" and {len(concept['items']) - SHOWN} more" if len(concept["items"]) > SHOWN else ""
-        table.add_row(str(concept["label"]), escape(", ".join(concept["items"][:SHOWN])) + more)
-    out = screen()
+        table.add_row(str(concept["label"]), escape(cut(", ".join(concept["items"][:SHOWN]), out.width - 24)) + more)
     out.print(table)
     out.print(
         f"\n{found['items']} items, {found['nodes']} nodes of which {found['hidden']} hidden, with "

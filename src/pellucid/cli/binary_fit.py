@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pellucid.cli._common import check_output, column_option, counted, json_option, print_json, screen, status
+from pellucid.cli._common import check_output, column_option, counted, cut, json_option, print_json, screen, status
 from pellucid.cli._items import items_argument, normalise_option, read_items, titles_of
 
 SHOWN, EXAMPLES = 20, 4
@@ -156,7 +156,7 @@ def show(found: dict[str, Any]) -> None:
             bar = "█" * max(1, round(16 * concept["share"] / most))
             such = ", ".join(concept["examples"]) + (", …" if concept["items"] > len(concept["examples"]) else "")
             cells = f"{concept['concept']}", counted(concept["items"]), f"{concept['share']:.1%}", f"[blue]{bar}[/]"
-            table.add_row(*cells, escape(such))
+            table.add_row(*cells, escape(cut(such, out.width - 42)))
         out.print(table)
         if len(concepts) > SHOWN:
             out.print(f"[dim]and {len(concepts) - SHOWN} more[/]")

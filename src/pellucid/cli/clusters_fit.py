@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pellucid.cli._common import check_output, column_option, counted, json_option, print_json, readable, screen
+from pellucid.cli._common import check_output, column_option, counted, cut, json_option, print_json, readable, screen
 from pellucid.cli._items import is_collection, items_argument, normalise_option, read_items, titles_of
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ def show(found: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    out = screen()
     table = Table(box=None, pad_edge=False)
     table.add_column("cluster", justify="right", style="bold")
     for name in ("rows", "own", "shared"):
@@ -177,10 +178,9 @@ def show(found: dict[str, Any]) -> None:
         cells = ["" if share is None else f"{share:.0%}" for share in shares]
         lengths = [round(20 * max(0.0, share or 0.0)) for share in shares]
         bar = f"[blue]{'█' * lengths[0]}[/][dim]{'█' * lengths[1]}[/]"
-        such = " · ".join(cluster["examples"])
+        such = cut(" · ".join(cluster["examples"]), out.width - 52)
         table.add_row(str(cluster["cluster"]), counted(cluster["rows"]), *cells, bar, escape(such))
     sweeps = f"{found['sweeps']} sweep{'' if found['sweeps'] == 1 else 's'}"
-    out = screen()
     out.print(table)
     out.print(
         f"\n{counted(found['rows'])} vectors of {found['dimensions']} numbers, {found['n_atoms']} atoms a cluster, "
