@@ -16,10 +16,12 @@ from sklearn.decomposition import MiniBatchDictionaryLearning
 from benchmarks.clusters_plain import codes_and_assignment, update_dictionaries
 from benchmarks.harness import PAUSE, Row, compare, report, seconds
 from pellucid._base import unit_rows
+from pellucid.clusters.atoms import update_atoms
+from pellucid.clusters.coding import Coder, code_pass
 from pellucid.clusters.communities import louvain, modularity, neighbour_graph
 from pellucid.clusters.learning import begin, sweep
-from pellucid.clusters.model import Dictionary, Penalties, incoherence
-from pellucid.clusters.starts import first_dictionary, random_labels
+from pellucid.clusters.model import Dictionary, Penalties
+from pellucid.clusters.starts import first_dictionary
 from pellucid.datasets import load_mnist
 from pellucid.solvers._threads import one_blas_thread
 
@@ -64,34 +66,38 @@ def digits(n_classes: int, part: str, dtype=np.float64):
 
 
 def beside_a_transcription() -> Row:
-    """One sweep of each from the same dictionaries: codes and assignment, atoms, codes and assignment again."""
+    """A sweep of the transcription (codes and clusters, then all atoms), and as many of ours from the same dictionaries
+    as reach an objective no higher. What atoms reach is worked out outside of the timing, the same way for both."""
     X, target = digits(6, "test")
     start = first_dictionary(X, target, (6, 20), 30, "ridge", np.random.RandomState(0))
-    final = {}
 
-    def ours():
+    def reached(dictionary: Dictionary) -> float:
+        return begin(X, dictionary, None, PAPER).objective[0]
+
+    def ours(sweeps: int) -> Dictionary:
+        dictionary, labels = start, None
         with one_blas_thread():
-            state = begin(X, start, None, PAPER)
-            final["ours"] = sweep(X, state, PAPER, np.random.RandomState(0)).objective[-1]
+            for _ in range(sweeps):
+                sums, labels, _ = code_pass(X, Coder(dictionary, PAPER, X.dtype), labels)
+                dictionary = update_atoms(sums, dictionary, PAPER)
+        return dictionary
 
-    def plain():
-        D, D0 = [atoms.T.copy() for atoms in start.atoms], start.common.T.copy()
-        labels, A, A0, _ = codes_and_assignment(X.T, D, D0, 0.01, 0.1)
-        D, D0 = update_dictionaries(X.T, D, D0, labels, A, A0, 1.0)
-        costs = codes_and_assignment(X.T, D, D0, 0.01, 0.1)[3]
-        made = Dictionary(np.array([atoms.T for atoms in D]), D0.T)
-        final["plain"] = costs.sum() + incoherence(made, PAPER)
-
-    ours()
-    row = compare(
-        "MNIST test digits 0-5 (6 031 × 784), C = 6, 20 + 30 atoms: a sweep with the codes before and after",
-        {"ours": ours, "plain NumPy transcription": plain},
-        rounds=3,
-        slow={"plain NumPy transcription": 1},
-        target="≥ 40×, objective no higher",
+    begun = time.perf_counter()
+    D, D0 = [atoms.T.copy() for atoms in start.atoms], start.common.T.copy()
+    labels, A, A0, _ = codes_and_assignment(X.T, D, D0, 0.01, 0.1)
+    D, D0 = update_dictionaries(X.T, D, D0, labels, A, A0, 1.0)
+    took = time.perf_counter() - begun
+    plain = reached(Dictionary(np.array([atoms.T for atoms in D]), D0.T))
+    sweeps = next(n for n in range(1, 50) if reached(ours(n)) <= plain)
+    row = compare("", {"ours": lambda: ours(sweeps)}, rounds=3)
+    name = "plain NumPy transcription, 1 sweep"
+    return Row(
+        f"MNIST test digits 0-5 (6 031 × 784), C = 6, 20 + 30 atoms: {sweeps} sweeps of ours",
+        {**row.best, name: took},
+        {**row.median, name: took},
+        f"objective {reached(ours(sweeps)):.2f} and {plain:.2f} (at the start {reached(start):.2f})",
+        "≥ 40×, objective no higher",
     )
-    row.agreement = f"objective {final['ours']:.3f} and {final['plain']:.3f}"
-    return row
 
 
 def beside_scikit_learn() -> Row:
@@ -118,21 +124,18 @@ def beside_scikit_learn() -> Row:
     return compare("one sweep on the same rows", candidates, rounds=3, slow={"MiniBatchDictionaryLearning, a pass": 1})
 
 
-def seconds_a_sweep(X, n_clusters: int, repeats: int = 2) -> float:
-    """Best time of a sweep from a random partition's dictionaries, after one that leaves them usual."""
+def seconds_a_sweep(X, n_clusters: int) -> float:
+    """Time of the third sweep from dictionaries of random rows, when they have become usual ones."""
     rng = np.random.RandomState(0)
-    labels = random_labels(len(X), n_clusters, rng)
+    rows = X[rng.permutation(len(X))[: 20 * n_clusters + 30]]
+    start = Dictionary(rows[30:].reshape(n_clusters, 20, -1), rows[:30])
     with one_blas_thread():
-        state = sweep(
-            X, begin(X, first_dictionary(X, labels, (n_clusters, 20), 30, "ridge", rng), labels, PAPER), PAPER, rng
-        )
-        times = []
-        for _ in range(repeats):
+        state = begin(X, start, None, PAPER)
+        for _ in range(3):
             time.sleep(PAUSE)
             begun = time.perf_counter()
             state = sweep(X, state, PAPER, rng)
-            times.append(time.perf_counter() - begun)
-    return min(times)
+    return time.perf_counter() - begun
 
 
 def growth() -> tuple[list[Row], str]:
@@ -143,10 +146,10 @@ def growth() -> tuple[list[Row], str]:
     clusters = (5, 10, 20, 40)
     for name, values, times in (
         ("N", sizes, [seconds_a_sweep(X[:n], 10) for n in sizes]),
-        ("C", clusters, [seconds_a_sweep(X[:10_000], c) for c in clusters]),
+        ("C", clusters, [seconds_a_sweep(X[:20_000], c) for c in clusters]),
     ):
         for value, took in zip(values, times):
-            what = f"{value} rows, C = 10" if name == "N" else f"10 000 rows, C = {value}"
+            what = f"{value} rows, C = 10" if name == "N" else f"20 000 rows, C = {value}"
             rows.append(Row(f"a sweep of MNIST (784, float32), {what}", {"ours": took}, {"ours": took}))
         slope = np.polyfit(np.log(values), np.log(times), 1)[0]
         notes.append(f"{name}^{slope:.2f}")
@@ -247,7 +250,8 @@ def communities() -> Row:
 
 
 PARTS = {
-    "transcription": lambda: ([beside_a_transcription(), beside_scikit_learn(), communities()], ""),
+    "transcription": lambda: ([beside_a_transcription()], ""),
+    "peers": lambda: ([beside_scikit_learn(), communities()], ""),
     "growth": growth,
     "whole": lambda: (whole_fits(), ""),
 }

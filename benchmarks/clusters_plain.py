@@ -3,10 +3,9 @@
 import numpy as np
 
 
-def feature_sign(A, x, weight):
+def feature_sign(AtA, Atx, weight):
     """min ‖x − Aa‖² + weight‖a‖₁ by feature-sign search (Lee et al. 2006), reference [5] of the paper."""
-    AtA, Atx = A.T @ A, A.T @ x
-    a = np.zeros(A.shape[1])
+    a = np.zeros(len(AtA))
     while True:
         slope = 2 * (AtA @ a - Atx)
         outside = np.where(a == 0, np.abs(slope), 0)
@@ -46,9 +45,11 @@ def codes_and_assignment(X, D, D0, ridge, sparsity):
         M = np.linalg.inv(Q.T @ Q + ridge * np.eye(k)) @ Q.T
         G = M @ D0
         stacked = np.vstack([D0 - Q @ G, np.sqrt(ridge) * G])
+        gram = stacked.T @ stacked
         for i in range(N):
             z = M @ X[:, i]
-            a0 = feature_sign(stacked, np.concatenate([X[:, i] - Q @ z, np.sqrt(ridge) * z]), sparsity)
+            x = np.concatenate([X[:, i] - Q @ z, np.sqrt(ridge) * z])
+            a0 = feature_sign(gram, stacked.T @ x, sparsity)
             a = M @ (X[:, i] - D0 @ a0)
             error = X[:, i] - Q @ a - D0 @ a0
             cost = error @ error + ridge * a @ a + sparsity * np.abs(a0).sum()

@@ -15,8 +15,8 @@ from pellucid.clusters.model import Dictionary, Floats, Penalties, pair_weights
 from pellucid.solvers._cholesky import kernel
 from pellucid.solvers.sphere import sphere_quadratic
 
-# Lanczos stops at this share of its start, and hands over to a dense solve after so many steps
-LANCZOS_TOL = 1e-11
+# Lanczos stops at this share of its start (the objective then is off by its square), and hands over after so many steps
+LANCZOS_TOL = 1e-7
 LANCZOS_STEPS = 200
 # below this share of ‖b‖ the multiplier is too small for d = (b − BᵀW½y)/μ to have digits
 SMALL_MULTIPLIER = 1e-5
