@@ -118,9 +118,9 @@ def diverse_lists(results):
         "",
         f"{SHOWN} of the {LIST} nearest items of {QUERIES} queries: how many fine labels the ten cover where they keep "
         "this share of the mean cosine of the plain ten (interpolated between settings of each method). The noise of "
-        "`diversify` (variance 1) and how it scales relevance were chosen on 800 other queries of both sets. "
-        "Pursuit on k directions, which is slow, has the "
-        f"first {SLOW['pursuit on k directions']} queries only.",
+        "`diversify` (variance 1) and how it scales relevance were chosen on other queries of both sets (150 to 800 "
+        "of them). Pursuit on k directions, which is slow, has the first "
+        f" {SLOW['pursuit on k directions']} queries only.",
         "",
         "| data | method | " + " | ".join(f"{share:.0%} kept" for share in KEPT) + " | ms a list |",
         "| --- | --- |" + " --- |" * (len(KEPT) + 1),
