@@ -65,7 +65,7 @@ def pursued(rows, relevance, k, weight):
 METHODS = {
     "`diversify`": (
         lambda rows, relevance, k, d: diversify(rows, k, relevance, diversity=d),
-        (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0),
+        (0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0),
     ),
     "MMR": (marginal_relevance, (0.9, 0.8, 0.7, 0.6, 0.55, 0.5, 0.4)),
     "k-DPP greedy": (determinantal, (4.0, 2.0, 1.0, 0.7, 0.5, 0.3, 0.1, 0.0)),
@@ -120,7 +120,7 @@ def diverse_lists(results):
         "this share of the mean cosine of the plain ten (interpolated between settings of each method). The noise of "
         "`diversify` (variance 1) and how it scales relevance were chosen on other queries of both sets (150 to 800 "
         "of them). Pursuit on k directions, which is slow, has the first "
-        f" {SLOW['pursuit on k directions']} queries only.",
+        f"{SLOW['pursuit on k directions']} queries only.",
         "",
         "| data | method | " + " | ".join(f"{share:.0%} kept" for share in KEPT) + " | ms a list |",
         "| --- | --- |" + " --- |" * (len(KEPT) + 1),
