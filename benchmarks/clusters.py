@@ -92,7 +92,7 @@ def beside_a_transcription() -> Row:
     row = compare("", {"ours": lambda: ours(sweeps)}, rounds=3)
     name = "plain NumPy transcription, 1 sweep"
     return Row(
-        f"MNIST test digits 0-5 (6 031 × 784), C = 6, 20 + 30 atoms: {sweeps} sweeps of ours",
+        f"MNIST test digits 0-5 (6 031 × 784), C = 6, 20 + 30 atoms: sweeps of ours: {sweeps}",
         {**row.best, name: took},
         {**row.median, name: took},
         f"objective {reached(ours(sweeps)):.2f} and {plain:.2f} (at the start {reached(start):.2f})",
