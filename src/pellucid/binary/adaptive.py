@@ -72,7 +72,7 @@ def candidates(U: FloatMatrix, part: FloatMatrix, chains: bool, rng: np.random.R
     """States found in a part of span(U), jointly and, if wanted, by chains, come to rest in all of it. In few
     directions all there are take no longer."""
     pool = [joint_states(part, rng)]
-    if part.shape[1] <= FEW_DIRECTIONS:
+    if U.shape[1] <= FEW_DIRECTIONS:
         pool.append(exhaustive_states(part))
     if chains:
         pool.append(chain_states(part, CHAINS, CHAIN_STEPS, rng))
