@@ -28,7 +28,7 @@ def two_spirals(save, results, k=300):
     settings = {"n_atoms": 400, "n_neighbors": 8, "random_state": 0}
     lines = [
         "Share of the 300 nearest neighbours, by cosine, of 1 000 new points that lie on the same spiral "
-        "(6 000 points, 400 landmarks, four dimensions; asked: 99 %):\n",
+        "(6 000 points, 400 landmarks, four dimensions; to reach: 99 %):\n",
         "| neighbours by | same spiral |",
         "| --- | --- |",
     ]
