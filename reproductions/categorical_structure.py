@@ -195,8 +195,8 @@ def run(results: Path, names: tuple[str, ...] = ()) -> None:
     parts = results / "categorical_structure"
     parts.mkdir(exist_ok=True)
     for name in names or SECTIONS:
-        (parts / f"{name}.md").write_text(SECTIONS[name](results), encoding="utf-8")
-    found = [(parts / f"{name}.md") for name in SECTIONS]
+        (parts / f"{name}.txt").write_text(SECTIONS[name](results), encoding="utf-8")
+    found = [(parts / f"{name}.txt") for name in SECTIONS]
     text = "# Paper 2: categorical structure\n\n" + stamp("categorical_structure")
     write(results, "categorical_structure", text + "".join(part.read_text("utf-8") for part in found if part.exists()))
 
