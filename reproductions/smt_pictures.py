@@ -34,7 +34,11 @@ def digits(save, results: Path, n_train=1000, n_test=500, n_atoms=1024):
             title=f"A {data.y_test[test]} taken for a {said[test]}: its nearest neighbours, with the patch most alike",
         )  # fmt: skip
         ax.figure.savefig(results / f"smt-misclassified-{number + 1}.png", dpi=110)
-        drawn.append(f"![a {data.y_test[test]} taken for a {said[test]}](smt-misclassified-{number + 1}.png)")
+        # it shows items of other people's data: drawn, but listed in .gitignore
+        drawn.append(
+            f"*a {data.y_test[test]} taken for a {said[test]}*: drawn as `smt-misclassified-{number + 1}.png`, not "
+            "kept with the code."
+        )
     text = (
         f"{n_atoms} atoms, {n_train} training images; {100 * np.mean(said == data.y_test[:n_test]):.1f} % of {n_test} "
         "test images are told right.\n\n## The dictionary, in the order of the embedding\n\n"
