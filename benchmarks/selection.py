@@ -36,7 +36,7 @@ for kind in (np.float32, np.float64):
     block = np.ones((1500, 1500), dtype=kind)
     block @ block
 del block
-for d in (8, 26):
+for d in (8, 26, 36):
     small, scale = columns(d, 2000, equal)
     basis_pursuit(small, scale, tol=GAP)
     fit(small)

@@ -251,3 +251,28 @@ def test_columns_beyond_the_small_kernel_with_and_without_a_planted_basis():
     found = basis_pursuit(W)
     assert found.objective[-1] == pytest.approx(30, rel=1e-12)
     assert set(planted) <= set(found.candidates)
+
+
+def test_beyond_24_dimensions_a_loose_tolerance_is_kept_and_the_solution_is_feasible():
+    W = random_columns(26, 1_500, seed=2)
+    loose, fine = basis_pursuit(W, tol=1e-4), basis_pursuit(W, tol=1e-9)
+    beta = coefficients(W, loose)
+    np.testing.assert_allclose(W @ beta, np.eye(26), atol=1e-11)
+    value = np.linalg.norm(beta, axis=1).sum()
+    assert value == pytest.approx(loose.objective[-1], rel=1e-12)
+    assert 0 <= value / fine.objective[-1] - 1 <= loose.gap <= 1e-4
+    assert set(fine.candidates[fine.weights > 1e-3]) <= set(loose.candidates)
+
+
+def test_columns_of_all_directions_need_no_factor():
+    W = random_columns(16, 20_000, seed=5, unit=True)
+    R = W @ W.T
+    plain, factored = (
+        design_newton.System(1e-13 * np.eye(16), np.eye(16), Columns(W), factorise=way) for way in (False, True)
+    )
+    np.testing.assert_allclose(plain.solve(R), factored.solve(R), rtol=1e-9, atol=1e-12)
+    assert plain.factor is None
+    lopsided = W * np.geomspace(1, 1e-3, 16)[:, None]  # far from all directions: the try fails, and it factorises
+    system = design_newton.System(1e-13 * np.eye(16), np.eye(16), Columns(lopsided), factorise=False)
+    np.testing.assert_allclose(system.apply(system.solve(R)), R, atol=1e-6)
+    assert system.factor is not None

@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid.solvers._cholesky import Floats, Ints, kernel
+from pellucid.solvers.design import BLOCK
 
 ISOMETRY, BASIS_PURSUIT = 0, 1
 # least eigenvalue: a column that depends on the others has an enormous loss, but one that compares
 SMALLEST = 1e-300
 
 
-def column_lengths(X: NDArray[Any], block: int = 1 << 16) -> Floats:
+def column_lengths(X: NDArray[Any]) -> Floats:
     """‖x_p‖ of the columns of X (D, P), without overflow."""
-    lengths = np.empty(X.shape[1])
+    lengths, block = np.empty(X.shape[1]), max(64, BLOCK // len(X))
     for start in range(0, X.shape[1], block):
         part = np.asarray(X[:, start : start + block], dtype=np.float64)
         largest = np.abs(part).max(axis=0)
@@ -24,13 +25,13 @@ def column_lengths(X: NDArray[Any], block: int = 1 << 16) -> Floats:
     return lengths
 
 
-def log_symmetric_length(lengths: Floats, power: float, block: int = 1 << 16) -> Floats:
+def log_symmetric_length(lengths: Floats, power: float) -> Floats:
     """log g(t), g(t) = (exp(t^c) + exp(t^−c)) / 2e (Eq. 8): 0 at t = 1, more elsewhere, infinite at t = 0."""
     out = np.empty(len(lengths))
     with np.errstate(divide="ignore", over="ignore"):
-        for start in range(0, len(lengths), block):
-            logs = power * np.log(lengths[start : start + block])
-            out[start : start + block] = np.logaddexp(np.exp(logs), np.exp(-logs)) - np.log(2) - 1
+        for start in range(0, len(lengths), BLOCK):
+            logs = power * np.log(lengths[start : start + BLOCK])
+            out[start : start + BLOCK] = np.logaddexp(np.exp(logs), np.exp(-logs)) - np.log(2) - 1
     return out
 
 

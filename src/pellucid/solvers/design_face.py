@@ -52,9 +52,11 @@ RANK = 1e-9
 class Pursuit:
     """The optimal set of a multitask basis pursuit.
 
-    V : (D, D) the dual solution; β_p = η_p V w_p
+    V : (D, D) with β_p = η_p V w_p; the dual solution
     candidates : columns that some optimal solution uses, ascending
     weights : their η in the solution of least norm (zero where it does not use them)
+    For D > 24 the optimal set is known as well as the tolerance asks: where the gap is above 1e-12, these are a
+    solution within it from the middle of that set, which uses every column that could not be ruled out.
     gap : how much of the objective, at most, is above the optimum (relative)
     objective : after each Newton step, and at the end
     """
@@ -85,7 +87,8 @@ def basis_pursuit(
     check_iteration(tol, max_iter)
     ridge = as_nonnegative(ridge, "ridge")
     columns = Columns(matrix, np.ones(matrix.shape[1]) if scale is None else np.asarray(scale, dtype=np.float64))
-    values, length = np.linalg.eigvalsh(columns.moment()), columns.lengths(np.eye(len(matrix)))
+    identity = np.eye(len(matrix))
+    values, length = np.linalg.eigvalsh(columns.moment()), columns.lengths(identity)
     if values[-1] <= 0 or (ridge == 0 and values[0] <= FULL_RANK * values[-1]):
         raise ValueError(
             f"The columns of W do not span all {len(matrix)} dimensions, so Wβ = I has no solution; rotate W into the "
@@ -98,14 +101,16 @@ def basis_pursuit(
     with blas_threads(len(matrix)):
         equal = _of_equal_length(columns, tight, longest, ridge)
         design = equal or _of_any_length(columns, ridge, tol, max_iter)
-        face = _face(columns, design)
-        if face.size == design.index.size and (equal or _independent(columns, face)):
-            weights = design.weights
+        V, weights = design.V, design.weights
+        if design.gap > POLISHED and len(matrix) > SMALL:  # which columns have weight is known as well as the gap says
+            face, V = design.index, np.linalg.inv(columns.subset(design.index).moment(weights) + ridge * identity)
         else:
-            weights = least_norm(columns.subset(face), columns.subset(design.index).moment(design.weights))
+            face = _face(columns, design)
+            if face.size > design.index.size or not (equal or _independent(columns, face)):
+                weights = least_norm(columns.subset(face), columns.subset(design.index).moment(weights))
     if design.gap > tol:
         warn_unconverged("basis_pursuit", "relative duality gap", design.gap, tol, 1, 1, "raise max_iter or tol")
-    return Pursuit(design.V, face, weights, design.gap, np.array((*design.history, design.objective)))
+    return Pursuit(V, face, weights, design.gap, np.array((*design.history, design.objective)))
 
 
 def _of_equal_length(columns: Columns, tight: Ints, longest: float, ridge: float) -> Design | None:
@@ -119,11 +124,11 @@ def _of_equal_length(columns: Columns, tight: Ints, longest: float, ridge: float
         weights = least_norm(part, (longest - ridge) * identity, max_iter=20)
     except LinAlgError:
         return None
-    if np.abs(part.moment(weights) - (longest - ridge) * identity).max() > POLISHED * longest:
+    made = part.moment(weights)
+    if np.abs(made - (longest - ridge) * identity).max() > POLISHED * longest:
         return None
     V = identity / longest
-    lengths = part.lengths(V)
-    objective = float(weights @ np.sqrt(lengths, out=lengths)) + 0.5 * ridge * float(np.square(V).sum())
+    objective = float(np.trace(made)) / longest**2 + 0.5 * ridge * float(np.square(V).sum())  # all ‖V w_p‖ = 1
     gap = max(abs(1.0 - dual_value(V, ridge) / objective), np.finfo(float).eps)
     used = weights > ROUND_OFF * weights.max()
     if not used.all():
@@ -141,18 +146,27 @@ def _independent(columns: Columns, face: Ints) -> bool:
 
 
 def _of_any_length(columns: Columns, ridge: float, tol: float, max_iter: int) -> Design:
-    """Along the central path as far as it takes to see which columns have weight, and a polish."""
+    """Along the central path as far as it takes to see which columns have weight, and a polish; where steps are
+    expensive, no further than the tolerance."""
     design = path = follow_path(columns, ridge, tol, max_iter)
-    last = 1e-13 if columns.dimension <= SMALL else 1e-10  # beyond, large systems take too many iterations
-    for finer in (tol, 1e-9, max(1e-11, last), last):
+    if columns.dimension > SMALL:
+        if _with_weight(columns, path)[1]:
+            design = _polish(columns, path, ridge)
+        return design if design.gap <= POLISHED else _within(columns, path, ridge, tol)
+    for finer in (tol, 1e-9, 1e-11, 1e-13):
         if finer < tol:
             path = follow_path(columns, ridge, finer, max_iter, path)
-        if columns.dimension > SMALL and finer > last and not _with_weight(columns, path)[1]:
-            continue  # a try would be expensive
         design = _polish(columns, path, ridge)
         if design.gap <= POLISHED or path.gap > tol:
             break
     return design
+
+
+def _within(columns: Columns, path: Design, ridge: float, tol: float) -> Design:
+    """A point on the path without the columns that have no weight as far as it tells, if the tolerance allows that."""
+    used = _with_weight(columns, path)[0]
+    some = _certified(columns, replace(path, index=path.index[used], weights=path.weights[used]), ridge)
+    return some if some.gap <= tol else path
 
 
 def _polish(columns: Columns, design: Design, ridge: float) -> Design:
@@ -292,7 +306,7 @@ def least_norm(columns: Columns, M: Floats, max_iter: int = 100) -> Floats:
     on = np.ones(columns.count, dtype=bool)
     for _ in range(max_iter):
         positive = columns if on.all() else columns.subset(np.flatnonzero(on))
-        dY = System(1e-13 * identity, identity, positive).solve(left, tol=1e-14)
+        dY = System(1e-13 * identity, identity, positive, factorise=False).solve(left, tol=1e-14)
         step = 1.0
         while True:
             made, square, now = _positive_part(columns, Y + step * dY)
@@ -304,7 +318,7 @@ def least_norm(columns: Columns, M: Floats, max_iter: int = 100) -> Floats:
         if np.abs(left).max() <= 1e-13 * np.abs(M).max() or (step == 1.0 and bool((now == on).all())):
             break
         on = now
-    eta = np.maximum(columns.forms(Y), 0.0)
+    eta = columns.forms(Y)
     eta[eta <= 1e-12 * eta.max()] = 0.0
     return eta
 

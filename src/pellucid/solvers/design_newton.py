@@ -12,9 +12,12 @@ from pellucid.solvers._cholesky import Floats, Ints, kernel
 from pellucid.solvers.design import SMALL, Columns, moment
 
 # numbers in a block of gradients
-PANEL = 1 << 18
+PANEL = 1 << 16
 # systems of more unknowns are factorised in single precision, which is enough for a preconditioner
 DOUBLE = 600
+# so many columns an unknown are many; and the relative residual at which a try without a factor has succeeded
+MANY = 4
+EASY = 1e-12
 # steps without progress after which precision is exhausted
 STALLED = 5
 # what is added to the diagonal, as a share of it, so that round-off leaves the matrix definite
@@ -68,13 +71,21 @@ class System:
 
     Solved by conjugate gradients. The preconditioner is a Cholesky factor of the whole, in the eigenbasis of M where
     the first term is diagonal; it is stored in half the places (LAPACK's rectangular full packed format), and where it
-    is large in single precision, so that it takes a quarter of the memory that a square array would.
+    is large in single precision, so that it takes a quarter of the memory that a square array would. Without M, V and
+    curvature many columns are first tried with what columns of all directions would need, which takes no factor.
     """
 
-    def __init__(self, M: Floats, V: Floats, columns: Columns, curvature: Floats | None = None) -> None:
+    def __init__(
+        self, M: Floats, V: Floats, columns: Columns, curvature: Floats | None = None, factorise: bool = True
+    ) -> None:
         self.M, self.V, self.columns, self.curvature = M, V, columns, curvature
         self.symmetric = symmetric_matrices(len(V))
-        self.values, self.Q = np.linalg.eigh(M)
+        self.factor: NDArray[np.floating] | None = None
+        if factorise or columns.count < MANY * self.symmetric.size:
+            self._factorise()
+
+    def _factorise(self) -> None:
+        self.values, self.Q = np.linalg.eigh(self.M)
         kind = np.dtype(np.float64 if self.symmetric.size <= DOUBLE else np.float32)
         pftrf, self.pftrs, self.sfrk = get_lapack_funcs(("pftrf", "pftrs", "sfrk"), dtype=kind)
         shift = SHIFT[kind]
@@ -116,12 +127,25 @@ class System:
         return 1.0 if self.curvature is None else self.curvature[part]
 
     def precondition(self, R: Floats) -> Floats:
+        if (
+            self.factor is None
+        ):  # the inverse of X ↦ 2X + tr(X)·I, the mean of (wᵀXw)wwᵀ over directions, up to a factor
+            return np.asarray(R - np.trace(R) / (len(R) + 2) * np.eye(len(R)))
         right = self.symmetric.vector(self.Q.T @ R @ self.Q).astype(self.factor.dtype)
         found = self.pftrs(self.symmetric.size, self.factor, right[:, None], overwrite_b=True)[0][:, 0]
         return np.asarray(self.Q @ self.symmetric.matrix(found, len(R)) @ self.Q.T)
 
     def solve(self, R: Floats, tol: float = 1e-13, max_iter: int = 200) -> Floats:
         """X with image R, to a relative residual of ``tol`` or as far as precision goes."""
+        if self.factor is None:
+            found, residual = self._iterate(R, tol, max_iter=min(max_iter, self.symmetric.size // 4))
+            if residual <= EASY:
+                return found
+            self._factorise()
+        return self._iterate(R, tol, max_iter)[0]
+
+    def _iterate(self, R: Floats, tol: float, max_iter: int) -> tuple[Floats, float]:
+        """Conjugate gradients: the best X and its relative residual."""
         X, left, towards = np.zeros_like(R), R, np.zeros_like(R)
         goal = tol * float(np.linalg.norm(R))
         best, best_norm, since, before = X, np.inf, 0, np.inf
@@ -140,7 +164,7 @@ class System:
             X = X + now / curved * towards
             left = left - now / curved * image
             before = now
-        return best
+        return best, best_norm / max(float(np.linalg.norm(R)), np.finfo(float).tiny)
 
 
 def packed_diagonal(size: int) -> Ints:
