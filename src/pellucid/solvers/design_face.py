@@ -103,7 +103,8 @@ def basis_pursuit(
         design = equal or _of_any_length(columns, ridge, tol, max_iter)
         V, weights = design.V, design.weights
         if design.gap > POLISHED and len(matrix) > SMALL:  # which columns have weight is known as well as the gap says
-            face, V = design.index, np.linalg.inv(columns.subset(design.index).moment(weights) + ridge * identity)
+            face = design.index
+            V = np.asarray(np.linalg.inv(columns.subset(face).moment(weights) + ridge * identity), dtype=np.float64)
         else:
             face = _face(columns, design)
             if face.size > design.index.size or not (equal or _independent(columns, face)):
