@@ -9,7 +9,7 @@ demo: $(VENV)/.core
 	$(BIN)/pellucid demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # the lowest versions that pyproject.toml allows, and the newest there are; each in a .venv of its own
 EXTRAS := search,plots,explore,anndata,lance,postgres,milvus,qdrant
