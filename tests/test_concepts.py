@@ -187,7 +187,7 @@ def test_same_seed_same_bits_and_interrupts_are_harmless(monkeypatch):
     X, Y, _, _ = planted_cones(noise=0.2)
     one, two = (ConceptSubspaces(3, init="sample", batch_size=64, random_state=7).fit(X, Y) for _ in range(2))
     np.testing.assert_array_equal(one.atoms_, two.atoms_)
-    import pellucid.concepts.estimator as estimator
+    import pellucid.concepts.learner as learner
 
     calls = []
 
@@ -197,8 +197,8 @@ def test_same_seed_same_bits_and_interrupts_are_harmless(monkeypatch):
             raise KeyboardInterrupt
         return real(*arguments, **settings)
 
-    real = estimator.update_atoms
-    monkeypatch.setattr(estimator, "update_atoms", interrupted)
+    real = learner.update_atoms
+    monkeypatch.setattr(learner, "update_atoms", interrupted)
     with pytest.warns(UserWarning, match="Stopped after 2 sweeps; what was learned is usable"):
         model = ConceptSubspaces(3, tol=0).fit(X, Y)
     assert model.n_iter_ == 2

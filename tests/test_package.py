@@ -12,19 +12,21 @@ import pellucid
 SOURCE = Path(pellucid.__file__).parent
 
 # room -> rooms it may import from (architecture: vectors → preprocessing → estimators → search, plots, explorer)
-HELPERS = {"_atomic", "_base", "_extras", "_progress", ""}
+HELPERS = {"_atomic", "_base", "_checkpoint", "_extras", "_progress", ""}
 ESTIMATORS = {"concepts", "binary", "clusters", "manifold", "selection"}
-BELOW_ESTIMATORS = {"solvers", "preprocessing", "metrics"} | HELPERS
+BELOW_ESTIMATORS = {"blocks", "solvers", "preprocessing", "metrics"} | HELPERS
 ALLOWED = {
     "": set(),
     "_atomic": set(),
     "_base": set(),
+    "_checkpoint": {"_atomic"},
     "_extras": set(),
     "_progress": set(),
     "solvers": set(),
     "vectors": HELPERS,
+    "blocks": {"vectors"} | HELPERS,
     "datasets": HELPERS,
-    "preprocessing": {"solvers"} | HELPERS,
+    "preprocessing": {"blocks", "solvers"} | HELPERS,
     "metrics": {"solvers"} | HELPERS,
     "persistence": HELPERS,
     **dict.fromkeys(ESTIMATORS, BELOW_ESTIMATORS | ESTIMATORS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin, unit_rows
+from pellucid.blocks import as_blocks, is_lazy, lazily
 
 # rows that are normalised at a time, so that a memory map is never copied whole
 BLOCK_ROWS = 65_536
@@ -47,9 +49,19 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         self.center = center
         self.n_tokens = n_tokens
 
-    def fit(self, X: ArrayLike, y: object = None) -> CenteredNormalizer:
-        """Learn the mean from X (n, d)."""
+    def fit(self, X: Any, y: object = None) -> CenteredNormalizer:
+        """Learn the mean from X (n, d), which may be blocks."""
         self.__dict__.pop("mean_", None)
+        if is_lazy(X):
+            self._validate_params()
+            blocks = as_blocks(X)
+            self._check_tokens(blocks.shape[1])
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_, self.n_samples_seen_ = blocks.shape[1], len(blocks)
+            self.mean_ = np.zeros(blocks.shape[1])
+            if self.center:
+                self.mean_ = np.asarray(blocks.total(self._sum_normalized) / len(blocks))
+            return self
         return self.partial_fit(X)
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> CenteredNormalizer:
@@ -57,22 +69,26 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         self._validate_params()
         first = not hasattr(self, "mean_")
         data = self._validated(X, reset=first)
-        if data.shape[1] % self.n_tokens:
-            raise ValueError(f"A row of {data.shape[1]} numbers cannot be split into n_tokens={self.n_tokens} tokens.")
+        self._check_tokens(data.shape[1])
         if first:
             self.mean_ = np.zeros(data.shape[1])
             self.n_samples_seen_ = 0
         if self.center:
             total = self.mean_ * self.n_samples_seen_
             for start in range(0, len(data), BLOCK_ROWS):
-                total += self._normalized(data[start : start + BLOCK_ROWS]).sum(axis=0, dtype=np.float64)
+                total += self._sum_normalized(data[start : start + BLOCK_ROWS])
             self.mean_ = total / (self.n_samples_seen_ + len(data))
         self.n_samples_seen_ += len(data)
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Rows of unit length with the mean taken out (n, d); a row of zeros gives the direction opposite the mean."""
+    def transform(self, X: Any) -> Any:
+        """Rows of unit length with the mean taken out (n, d); a row of zeros gives the direction opposite the mean.
+        Blocks give blocks."""
         check_is_fitted(self, "mean_")
+        if is_lazy(X):
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(f"X has {X.shape[1]} columns, but the mean was learned from {self.n_features_in_}.")
+            return lazily(copy(self).transform, X, self.n_features_in_)
         data = self._validated(X, reset=False)
         out = np.empty(data.shape, dtype=data.dtype)
         for start in range(0, len(data), BLOCK_ROWS):
@@ -83,6 +99,13 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     def _validated(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
         data: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
         return data
+
+    def _check_tokens(self, width: int) -> None:
+        if width % self.n_tokens:
+            raise ValueError(f"A row of {width} numbers cannot be split into n_tokens={self.n_tokens} tokens.")
+
+    def _sum_normalized(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(self._normalized(X).sum(axis=0, dtype=np.float64))
 
     def _normalized(self, X: NDArray[Any]) -> NDArray[Any]:
         n, d = X.shape

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,10 +19,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
 from pellucid._progress import progress
+from pellucid.blocks import as_blocks, is_lazy, lazily
+from pellucid.clusters.blockwise import fit_blocks
 from pellucid.clusters.coding import Coder, Labels, Sums, code_rows, row_blocks, row_costs
 from pellucid.clusters.communities import neighbour_graph, partition
-from pellucid.clusters.learning import Learned, batch_step, begin, sweep
-from pellucid.clusters.model import Dictionary, Penalties
+from pellucid.clusters.learning import FORGET, SETTLED, Learned, batch_step, begin, sweep
+from pellucid.clusters.model import Dictionary, Penalties, as_stored
 from pellucid.clusters.sizes import ClusterCounts, select_n_clusters
 from pellucid.clusters.starts import first_dictionary, given_labels, kmeans_labels, random_labels, sample
 from pellucid.concepts.learning import batches
@@ -28,10 +32,6 @@ from pellucid.solvers._threads import one_blas_thread
 
 # rows that the first dictionaries are made from, and of these the rows that the graph of neighbours is made of
 START_ROWS, GRAPH_ROWS = 200_000, 20_000
-# a sweep that moves fewer rows than this share to another cluster is the last
-SETTLED = 5e-4
-# how much of the earlier rows a mini-batch step forgets
-FORGET = 0.1
 
 
 class Encoded(NamedTuple):
@@ -162,8 +162,19 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
 
     # learning
 
-    def fit(self, X: ArrayLike, y: object = None) -> CommonalityClustering:
-        """Learn clusters and dictionaries from rows X (n, d)."""
+    def fit(
+        self, X: Any, y: object = None, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> CommonalityClustering:
+        """Learn clusters and dictionaries from rows X (n, d).
+
+        X may be :class:`pellucid.blocks.Blocks` or a ``dask.array``: then a sample makes one start, and every sweep is
+        one pass over the blocks, which brings back sums and labels. ``checkpoint`` names a file that is written
+        after every sweep; the same call finds it there, goes on from it, and ends with the same bits. Rows in memory
+        are then gone through in blocks, too.
+        """
+        if checkpoint is not None or is_lazy(X):
+            size = GRAPH_ROWS if isinstance(self.init, str) and self.init == "auto" else START_ROWS
+            return fit_blocks(self, as_blocks(X), size, checkpoint)
         return self._fit(X, None)
 
     def _fit(self, X: ArrayLike, graph: Any) -> CommonalityClustering:
@@ -263,15 +274,21 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         return self
 
     def _begin(self, X: ArrayLike) -> NDArray[Any]:
+        self._check()
+        data = self._rows(X, reset=True)
+        self._check_size(len(data))
+        return data
+
+    def _check(self) -> None:
         self._validate_params()
         if self.codes == "one" and self.n_atoms != 1:
             raise ValueError(
                 f'codes="one" gives every cluster a single atom, but n_atoms is {self.n_atoms}; set it to 1.'
             )
-        data = self._rows(X, reset=True)
-        if len(data) < self.n_clusters:
-            raise ValueError(f"n_samples={len(data)} should be >= n_clusters={self.n_clusters}.")
-        return data
+
+    def _check_size(self, n: int) -> None:
+        if n < self.n_clusters:
+            raise ValueError(f"n_samples={n} should be >= n_clusters={self.n_clusters}.")
 
     def _starts(
         self, data: NDArray[Any], rng: np.random.RandomState, graph: Any
@@ -331,12 +348,19 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
 
     # using it
 
-    def predict(self, X: ArrayLike) -> Labels:
-        """The cluster (n,) of least cost for each row."""
+    def predict(self, X: Any) -> Any:
+        """The cluster (n,) of least cost for each row; of blocks, blocks (n, 1)."""
+        if is_lazy(X):
+            check_is_fitted(self, "atoms_")
+            return lazily(copy(self).predict, X, None, np.int64)
         return self.encode(X).labels
 
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """The cost (n, n_clusters) of each row in each cluster: its squared error with the penalties of its codes."""
+    def transform(self, X: Any) -> Any:
+        """The cost (n, n_clusters) of each row in each cluster: its squared error with the penalties of its codes.
+        Blocks give blocks."""
+        if is_lazy(X):
+            check_is_fitted(self, "atoms_")
+            return lazily(copy(self).transform, X, len(self.atoms_))
         data = self._fitted_rows(X)
         costs = np.empty((len(data), len(self.atoms_)), dtype=data.dtype)
         coder = self._coder(data.dtype)
@@ -422,8 +446,3 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def as_stored(dictionary: Dictionary, dtype: Any) -> Dictionary:
-    """In the precision in which a model keeps its atoms, so that what is learned is what is kept."""
-    return Dictionary(dictionary.atoms.astype(dtype), dictionary.common.astype(dtype))

@@ -13,6 +13,11 @@ from pellucid.clusters.coding import Coder, Floats, Labels, Sums, code_pass, cod
 from pellucid.clusters.model import Dictionary, Penalties, incoherence
 from pellucid.clusters.starts import first_atoms
 
+# a sweep that moves fewer rows than this share to another cluster is the last
+SETTLED = 5e-4
+# how much of the earlier rows a mini-batch step forgets
+FORGET = 0.1
+
 
 @dataclass
 class Learned:

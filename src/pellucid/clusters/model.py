@@ -80,3 +80,8 @@ def incoherence(dictionary: Dictionary, penalties: Penalties) -> float:
         total = squares.sum() - sum(squares[c * k : (c + 1) * k, c * k : (c + 1) * k].sum() for c in range(C))
     across = ((D @ dictionary.common.T) ** 2).sum()
     return float(penalties.incoherence * total + penalties.common * across)
+
+
+def as_stored(dictionary: Dictionary, dtype: Any) -> Dictionary:
+    """In the precision in which a model keeps its atoms, so that what is learned is what is kept."""
+    return Dictionary(dictionary.atoms.astype(dtype), dictionary.common.astype(dtype))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pellucid.blocks import is_lazy, lazily
 from pellucid.concepts.labels import Indicator, align
 from pellucid.concepts.learning import atom_mask
 from pellucid.preprocessing import CenteredNormalizer
@@ -20,7 +23,10 @@ Names = str | Sequence[str]
 
 
 class Cones(TransformerMixin, BaseEstimator):
-    """What can be done with ``atoms_`` (M, d), ``groups_`` (M,) and ``concept_names_`` (S,), however learned."""
+    """What can be done with ``atoms_`` (M, d), ``groups_`` (M,) and ``concept_names_`` (S,), however learned.
+
+    ``transform``, ``encode``, ``project`` and ``remove`` also take blocks, and give blocks.
+    """
 
     atoms_: NDArray[Any]
     groups_: NDArray[Any]
@@ -30,19 +36,19 @@ class Cones(TransformerMixin, BaseEstimator):
 
     # taking apart
 
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
+    def transform(self, X: Any) -> Any:
         """Non-negative codes of rows X (n, d) over all atoms (n, M)."""
         return self.encode(X)
 
     def encode(
         self,
-        X: ArrayLike,
+        X: Any,
         active: Any = None,
         method: str = "nnls",
         *,
         n_nonzero: int | None = None,
         n_concepts: int | None = None,
-    ) -> NDArray[Any]:
+    ) -> Any:
         """Codes (n, M) of rows X over the atoms of the active concepts.
 
         ``active`` names the concepts of all rows, or holds an indicator (n, S); None allows all. ``method`` is "nnls"
@@ -50,6 +56,11 @@ class Cones(TransformerMixin, BaseEstimator):
         ``n_concepts`` concepts, two if not said).
         """
         check_is_fitted(self, "atoms_")
+        if is_lazy(X):
+            if active is not None and not _are_names(active):
+                raise ValueError("Of blocks, active must name the concepts of all rows.")
+            how = partial(Cones.encode, active=active, method=method, n_nonzero=n_nonzero, n_concepts=n_concepts)
+            return self._lazily(how, X, len(self.atoms_))
         data = self._rows(X)
         if method == "nnls":
             mask = None if active is None else atom_mask(self._active(active, len(data)), self.groups_)
@@ -72,9 +83,12 @@ class Cones(TransformerMixin, BaseEstimator):
             parts[:, j] = codes[:, mine] @ self.atoms_[mine].astype(codes.dtype)
         return parts
 
-    def project(self, X: ArrayLike, concept: Names) -> NDArray[Any]:
+    def project(self, X: Any, concept: Names) -> Any:
         """The point of the concept's cone nearest to each row (Eq. 3): (n, d); several names share one cone."""
         check_is_fitted(self, "atoms_")
+        if is_lazy(X):
+            self._indices(concept)
+            return self._lazily(partial(Cones.project, concept=concept), X, self.n_features_in_)
         mine = np.zeros(len(self.groups_), dtype=bool)
         for j in self._indices(concept):
             mine |= self.groups_ == j
@@ -88,8 +102,11 @@ class Cones(TransformerMixin, BaseEstimator):
             cone = ready[key] = Cone(atoms, self.ridge)
         return np.asarray(cone.project(data))
 
-    def remove(self, X: ArrayLike, concept: Names) -> NDArray[Any]:
+    def remove(self, X: Any, concept: Names) -> Any:
         """Rows without their projection onto the concept: no atom of it points along what is left."""
+        if is_lazy(X):
+            self._indices(concept)
+            return self._lazily(partial(Cones.remove, concept=concept), X, self.n_features_in_)
         return np.asarray(self._rows(X) - self.project(X, concept))
 
     def inverse_transform(self, codes: ArrayLike) -> NDArray[Any]:
@@ -168,6 +185,15 @@ class Cones(TransformerMixin, BaseEstimator):
 
     # the small print
 
+    def _lazily(self, method: Callable[..., NDArray[Any]], X: Any, width: int) -> Any:
+        """What a method makes of blocks, when they are asked for, and with the model as it is now."""
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {X.shape[1]} columns, but the model was fitted on {self.n_features_in_}.")
+        now = copy(self)
+        now.__dict__.pop("_ready", None)
+        now.atoms_ = self.atoms_.copy()
+        return lazily(partial(method, now), X, width)
+
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         check_is_fitted(self, "atoms_")
         within = np.concatenate([np.arange(n) for n in np.bincount(self.groups_, minlength=len(self.concept_names_))])
@@ -206,7 +232,7 @@ class Cones(TransformerMixin, BaseEstimator):
         return [self._index(name) for name in names]
 
     def _active(self, active: Any, n: int) -> Indicator:
-        if isinstance(active, str) or (len(active) and all(isinstance(name, str) for name in active)):
+        if _are_names(active):
             indicator = np.zeros((n, len(self.concept_names_)), dtype=bool)
             indicator[:, self._indices(active)] = True
             return indicator
@@ -214,3 +240,7 @@ class Cones(TransformerMixin, BaseEstimator):
         if len(indicator) != n:
             raise ValueError(f"active has {len(indicator)} rows, but X has {n}.")
         return indicator
+
+
+def _are_names(active: Any) -> bool:
+    return isinstance(active, str) or (len(active) > 0 and all(isinstance(name, str) for name in active))

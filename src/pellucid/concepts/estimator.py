@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -14,14 +15,17 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
+from pellucid._checkpoint import Checkpoint, fingerprint
 from pellucid._progress import progress
+from pellucid.blocks import Blocks, as_blocks, is_lazy
 from pellucid.concepts.cones import Cones, Names
 from pellucid.concepts.gate import describe, gate_features, gated_scores, learn_gates
 from pellucid.concepts.labels import Indicator, align, as_indicator, require_members
-from pellucid.concepts.learning import Sweep, batches, initial_atoms, mean_error, solve_codes, update_atoms
+from pellucid.concepts.learner import Learner
+from pellucid.concepts.learning import Sweep
+from pellucid.concepts.rows import BlockRows, HeldRows
 from pellucid.concepts.sizes import AtomCounts, select_n_atoms
 from pellucid.concepts.stability import Stability, stability
-from pellucid.solvers._threads import one_blas_thread
 
 
 class ConceptSubspaces(SavedMixin, Cones):
@@ -35,7 +39,8 @@ class ConceptSubspaces(SavedMixin, Cones):
     init : "svd" or "sample", start from each concept's singular vectors or from random rows
     update : "svd" (the paper's), "bcd" (its Eq. 14-15) or "power" (Eq. 19), how an atom is improved
     monotone : bool, skip atom updates that would raise the error (Eq. 13), so that ``objective_`` never rises
-    batch_size : int or None, rows per mini-batch, reshuffled every sweep; None uses all rows at once
+    batch_size : int or None, rows per mini-batch, reshuffled every sweep (of blocks: within each); None uses all rows
+        at once
     ridge : float, weight of ½‖a‖² on the codes
     tol : float, stop when the error improves by less than this share, or no atom moves by more
     random_state : int or None
@@ -111,47 +116,93 @@ class ConceptSubspaces(SavedMixin, Cones):
 
     def fit(
         self,
-        X: ArrayLike,
+        X: Any,
         Y: Any,
         concept_names: Sequence[str] | None = None,
         *,
         validation: tuple[ArrayLike, Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> ConceptSubspaces:
         """Learn the cones from rows X (n, d) and their concepts Y.
 
         Y is an indicator array (n, S), class labels (n,), a sparse matrix, a dataframe whose columns are the names, or
         a list of sets of names. With ``validation=(X, Y)`` learning stops when the error on those rows rises, and
         keeps the atoms from before.
+
+        X may be :class:`pellucid.blocks.Blocks` or a ``dask.array``, and Y, as an indicator, too: the rows are then
+        gone through block by block, and never held as a whole. ``update="bcd"`` takes one pass a sweep, on all workers;
+        other updates, or a ``batch_size``, go through mini-batches one after the other.
+
+        ``checkpoint`` names a file that is written after every sweep. The same call finds it there, goes on from it
+        after a crash, and ends with the same bits.
         """
-        data, indicator = self._start(X, Y, concept_names)
+        rows = self._start(X, Y, concept_names)
         rng = check_random_state(self.random_state)
-        size = self._sizes(indicator.shape[1])
-        self.atoms_, self.groups_ = initial_atoms(data, indicator, size, self.init, rng)
-        held_out = None if validation is None else self._labelled(*validation)
-        codes = self._codes(data, indicator) if self.batch_size is None else None
-        history = [self._error(data, indicator, codes)]
-        best = (np.inf if held_out is None else self._error(*held_out), self.atoms_.copy())
-        self.n_iter_ = self.n_dead_ = 0
+        held_out: tuple[NDArray[Any], Indicator] | None = None
+        if validation is not None:
+            held_out = self._labelled(*validation)
+        kept = None if checkpoint is None else Checkpoint(checkpoint, self._mark(rows, held_out))
+        state = None if kept is None else kept.load(rng)
+        if state is None:
+            learner = self._learner(*rows.initial(self._sizes(len(rows.members)), self.init, rng))
+            history = [rows.error(learner)]
+            best = (np.inf if held_out is None else learner.error(*held_out), learner.atoms.copy())
+            done, self.n_dead_ = False, 0
+        else:
+            learner, history, best, done = self._resumed(rows, *state)
+        self.atoms_, self.groups_ = learner.atoms, learner.groups
+
+        def keep() -> None:
+            if kept is not None:
+                arrays = {"atoms": learner.atoms, "groups": learner.groups, "history": np.array(history)}
+                arrays |= {"best": best[1]} | ({} if rows.codes is None else {"codes": rows.codes})
+                bound = None if np.isinf(best[0]) else best[0]
+                kept.save(arrays, {"best": bound, "done": done, "dead": self.n_dead_}, rng)
+
         try:
             with progress("learning concepts", self.max_iter, bool(self.verbose)) as advance:
-                for _ in range(self.max_iter):
-                    sweep, codes = self._sweep(data, indicator, codes, rng)
-                    self.n_iter_ += 1
-                    self.n_dead_ = sweep.reseeded
-                    history.append((sweep.squared_error + sweep.penalty) / len(data))
+                if state is None:
+                    keep()
+                while len(history) <= self.max_iter and not done:
+                    sweep = rows.sweep(learner, rng)
+                    self.atoms_, self.n_dead_ = learner.atoms, sweep.reseeded
+                    history.append((sweep.squared_error + sweep.penalty) / len(rows))
                     advance(f"error {history[-1]:.4g}")
                     if held_out is not None:
-                        error = self._error(*held_out)
-                        if error > best[0]:
-                            self.atoms_ = best[1]
-                            break
-                        best = (error, self.atoms_.copy())
-                    if self.batch_size is None and self._settled(history, sweep):
-                        break
+                        error = learner.error(*held_out)
+                        done = error > best[0]
+                        if done:
+                            self.atoms_ = learner.atoms = best[1]
+                        best = (min(error, best[0]), learner.atoms.copy())
+                    done = done or (rows.settles and self._settled(history, sweep))
+                    keep()
         except KeyboardInterrupt:
-            warnings.warn(f"Stopped after {self.n_iter_} sweeps; what was learned is usable.", stacklevel=2)
+            warnings.warn(f"Stopped after {len(history) - 1} sweeps; what was learned is usable.", stacklevel=2)
         self.objective_ = np.array(history)
+        self.n_iter_ = len(history) - 1
         return self
+
+    def _learner(self, atoms: NDArray[Any], groups: NDArray[np.int64]) -> Learner:
+        return Learner(atoms, groups, self.update, self.monotone, float(self.ridge))
+
+    def _mark(self, rows: HeldRows | BlockRows, held_out: Any) -> str:
+        """What a checkpoint must agree with; how far to go is no part of it."""
+        settings = {key: value for key, value in self.get_params().items() if key not in ("max_iter", "verbose")}
+        if isinstance(self.random_state, np.random.RandomState):
+            settings["random_state"] = "given"
+        return fingerprint(
+            sorted(settings.items()), list(self.concept_names_), *rows.known(), *(() if held_out is None else held_out)
+        )
+
+    def _resumed(
+        self, rows: HeldRows | BlockRows, arrays: dict[str, NDArray[Any]], values: dict[str, Any]
+    ) -> tuple[Learner, list[float], tuple[float, NDArray[Any]], bool]:
+        """Where a fit stood when its last checkpoint was written."""
+        rows.codes = arrays.get("codes")
+        self.n_dead_ = int(values["dead"])
+        bound = np.inf if values["best"] is None else float(values["best"])
+        learner = self._learner(arrays["atoms"], arrays["groups"])
+        return learner, arrays["history"].tolist(), (bound, arrays["best"]), bool(values["done"])
 
     def partial_fit(self, X: ArrayLike, Y: Any, concept_names: Sequence[str] | None = None) -> ConceptSubspaces:
         """One mini-batch step of Algorithm 1: codes of these rows, then every atom that is active on them.
@@ -159,14 +210,18 @@ class ConceptSubspaces(SavedMixin, Cones):
         The first call starts the atoms from its rows, so give it some of every concept.
         """
         if not hasattr(self, "atoms_"):
-            data, indicator = self._start(X, Y, concept_names)
+            rows = self._start(X, Y, concept_names)
+            if not isinstance(rows, HeldRows):
+                raise ValueError("partial_fit takes rows in memory; fit goes through blocks by itself.")
+            data, indicator = rows.X, rows.Y
             rng = check_random_state(self.random_state)
-            self.atoms_, self.groups_ = initial_atoms(data, indicator, self._sizes(indicator.shape[1]), self.init, rng)
+            self.atoms_, self.groups_ = rows.initial(self._sizes(indicator.shape[1]), self.init, rng)
             self.objective_, self.n_iter_, self.n_dead_ = np.empty(0), 0, 0
         else:
             data, indicator = self._labelled(X, Y)
-        codes = self._codes(data, indicator)
-        sweep = self._update(data, indicator, codes, reseed=False)
+        self._forget_gate()
+        learner = self._learner(self.atoms_, self.groups_)
+        sweep = learner.step(data, indicator, learner.codes(data, indicator), reseed=False)
         self.n_iter_ += 1
         self.objective_ = np.append(self.objective_, (sweep.squared_error + sweep.penalty) / len(data))
         return self
@@ -175,18 +230,38 @@ class ConceptSubspaces(SavedMixin, Cones):
         improved = abs(history[-2] - history[-1])
         return improved <= self.tol * history[-2] or sweep.largest_change <= self.tol
 
-    def _start(self, X: ArrayLike, Y: Any, concept_names: Sequence[str] | None) -> tuple[NDArray[Any], Indicator]:
+    def _start(self, X: Any, Y: Any, concept_names: Sequence[str] | None) -> HeldRows | BlockRows:
         self._validate_params()
         if Y is None:
             raise ValueError("ConceptSubspaces requires y to be passed, but the target y is None.")
-        data = self._rows(X, reset=True)
-        indicator, names = as_indicator(Y, concept_names)
+        lazy = is_lazy(X)
+        data = self._blocks(X) if lazy else self._rows(X, reset=True)
+        indicator: Any
+        if is_lazy(Y):
+            if not lazy:
+                raise ValueError("Y is in blocks, but X is not: give X as blocks too, or Y as an array.")
+            indicator = as_blocks(Y)
+            names = [f"concept {j}" for j in range(indicator.shape[1])] if concept_names is None else concept_names
+            names = as_indicator(np.zeros((1, indicator.shape[1])), names)[1]
+        else:
+            indicator, names = as_indicator(Y, concept_names)
         if len(indicator) != len(data):
             raise ValueError(f"X has {len(data)} rows, but Y has {len(indicator)}.")
-        require_members(indicator, names)
+        rows = (
+            BlockRows(data, indicator, self.batch_size, self.update)
+            if isinstance(data, Blocks)
+            else HeldRows(data, indicator, self.batch_size)
+        )
+        require_members(rows.members, names)
         self.concept_names_ = np.array(names, dtype=object)
         self._forget_gate()
-        return data, indicator
+        return rows
+
+    def _blocks(self, X: Any) -> Blocks:
+        blocks = as_blocks(X)
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = blocks.shape[1]
+        return blocks
 
     def _forget_gate(self) -> None:
         """A gate belongs to the cones it was fitted with."""
@@ -211,35 +286,6 @@ class ConceptSubspaces(SavedMixin, Cones):
         if len(sizes) != n_concepts or any(int(size) != size or size < 1 for size in sizes):
             raise ValueError(f"n_atoms must be a positive whole number, or one for each of {n_concepts} concepts.")
         return [int(size) for size in sizes]
-
-    def _sweep(
-        self, X: NDArray[Any], Y: Indicator, codes: NDArray[Any] | None, rng: np.random.RandomState
-    ) -> tuple[Sweep, NDArray[Any] | None]:
-        if self.batch_size is None:
-            codes = self._codes(X, Y, codes)
-            return self._update(X, Y, codes), codes
-        total = Sweep(0.0, 0.0, 0, 0.0)
-        for rows in batches(len(X), self.batch_size, rng):
-            codes = self._codes(X[rows], Y[rows])
-            part = self._update(X[rows], Y[rows], codes, reseed=False)
-            total.squared_error += part.squared_error
-            total.penalty += part.penalty
-            total.largest_change = max(total.largest_change, part.largest_change)
-        return total, None
-
-    def _update(self, X: NDArray[Any], Y: Indicator, codes: NDArray[Any], reseed: bool = True) -> Sweep:
-        self._forget_gate()
-        # one thread for the many small products; passes over rows run on all threads anyway
-        with one_blas_thread():
-            return update_atoms(
-                X, Y, self.atoms_, self.groups_, codes, self.update, self.monotone, self.ridge, reseed=reseed
-            )
-
-    def _codes(self, X: NDArray[Any], Y: Indicator, init: NDArray[Any] | None = None) -> NDArray[Any]:
-        return solve_codes(X, Y, self.atoms_, self.groups_, self.ridge, init)
-
-    def _error(self, X: NDArray[Any], Y: Indicator, codes: NDArray[Any] | None = None) -> float:
-        return mean_error(X, Y, self.atoms_, self.groups_, self.ridge, codes)
 
     # is it any good
 

@@ -20,9 +20,9 @@ def as_indicator(Y: Any, concept_names: Sequence[str] | None = None) -> tuple[In
     names = None if concept_names is None else [str(name) for name in concept_names]
     if hasattr(Y, "columns") and hasattr(Y, "to_numpy"):
         names = names or [str(column) for column in Y.columns]
-        indicator = _binary(np.asarray(Y.to_numpy()))
+        indicator = binary(np.asarray(Y.to_numpy()))
     elif sparse.issparse(Y):
-        indicator = _binary(np.asarray(Y.toarray()))
+        indicator = binary(np.asarray(Y.toarray()))
     elif _is_list_of_sets(Y):
         indicator, names = _from_sets(Y, names)
     else:
@@ -30,7 +30,7 @@ def as_indicator(Y: Any, concept_names: Sequence[str] | None = None) -> tuple[In
         if array.ndim == 1:
             indicator, names = _from_classes(array, names)
         elif array.ndim == 2:
-            indicator = _binary(array)
+            indicator = binary(array)
         else:
             raise ValueError(f"Y must have one or two dimensions, but its shape is {array.shape}.")
     names = names or [f"concept {j}" for j in range(indicator.shape[1])]
@@ -56,14 +56,17 @@ def align(Y: Any, names: Sequence[str]) -> Indicator:
     return full
 
 
-def require_members(indicator: Indicator, names: Sequence[str]) -> None:
-    """A cone cannot be learned from nothing."""
-    empty = np.flatnonzero(~indicator.any(axis=0))
+def require_members(members: NDArray[np.int64], names: Sequence[str]) -> None:
+    """A cone cannot be learned from nothing; ``members`` counts the rows of each concept."""
+    empty = np.flatnonzero(members == 0)
     if empty.size:
         raise ValueError(f"No row has the concept {names[empty[0]]!r}; leave it out or add rows that have it.")
 
 
-def _binary(array: NDArray[Any]) -> Indicator:
+def binary(array: NDArray[Any]) -> Indicator:
+    """0 and 1, and nothing else, as booleans."""
+    if array.dtype == bool and array.ndim == 2:
+        return array
     if array.dtype.kind not in "buif" or array.ndim != 2:
         raise ValueError(f"Y must hold 0 and 1 in a row per item and a column per concept, not {array.dtype} values.")
     wrong = ~np.isin(array, (0, 1))

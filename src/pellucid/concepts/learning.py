@@ -59,17 +59,27 @@ def svd_atoms(X: Floats, members: NDArray[np.int64], size: int | float) -> Float
         gram = np.zeros((X.shape[1], X.shape[1]))
         for rows in _blocks(X, members):
             gram += rows.T @ rows
-        last = None if isinstance(size, float) else (max(0, len(gram) - size), len(gram) - 1)
-        with one_blas_thread():
-            energy, columns = eigh(gram, subset_by_index=last)
-        energy, vectors = np.maximum(energy[::-1], 0.0), columns[:, ::-1].T
+        energy, vectors = eigenvectors(gram, size)
+    atoms = as_many(energy, vectors, size)
+    projections = np.concatenate([rows @ atoms.T.astype(rows.dtype) for rows in _blocks(X, members)])
+    return np.asarray(atoms * np.array([majority_sign(column) for column in projections.T])[:, None])
+
+
+def eigenvectors(gram: Floats, size: int | float) -> tuple[Floats, Floats]:
+    """Eigenvalues, largest first, and eigenvectors in rows, all if ``size`` is a share."""
+    last = None if isinstance(size, float) else (max(0, len(gram) - size), len(gram) - 1)
+    with one_blas_thread():
+        energy, columns = eigh(gram, subset_by_index=last)
+    return np.maximum(energy[::-1], 0.0), columns[:, ::-1].T
+
+
+def as_many(energy: Floats, vectors: Floats, size: int | float) -> Floats:
+    """The leading vectors, so many or as keep that share of the energy, and none that holds nothing."""
     if isinstance(size, float):
         share = np.cumsum(energy) / max(float(energy.sum()), np.finfo(np.float64).tiny)
         size = int(np.searchsorted(share, size - 1e-12)) + 1
     rank = max(1, int(np.count_nonzero(energy > 1e-12 * energy[0])))
-    atoms = vectors[: min(size, rank)]
-    projections = np.concatenate([rows @ atoms.T.astype(rows.dtype) for rows in _blocks(X, members)])
-    return np.asarray(atoms * np.array([majority_sign(column) for column in projections.T])[:, None])
+    return vectors[: min(size, rank)]
 
 
 def sample_atoms(X: Floats, members: NDArray[np.int64], size: int | float, rng: np.random.RandomState) -> Floats:
@@ -100,6 +110,13 @@ class Sweep:
     penalty: float
     reseeded: int
     largest_change: float
+
+    def add(self, other: Sweep) -> None:
+        """Take in a pass over atoms with other rows."""
+        self.squared_error += other.squared_error
+        self.penalty += other.penalty
+        self.reseeded += other.reseeded
+        self.largest_change = max(self.largest_change, other.largest_change)
 
 
 def update_atoms(
@@ -165,16 +182,16 @@ def atom_step(rest: Remainder, update: str, scratch: NDArray[np.float32]) -> Flo
     if update == "power":  # Eq. 19
         atom: Floats = rest.atom
         for _ in range(POWER_STEPS):
-            new: Floats = _unit(rest.positive_square(atom), atom)
+            new: Floats = unit_or(rest.positive_square(atom), atom)
             moved = float(np.linalg.norm(new - atom))
             atom = new
             if moved <= ATOM_TOL:
                 break
         return atom
-    return _unit(rest.combine(rest.old), rest.atom)  # Eq. 15: least squares for the old coefficients
+    return unit_or(rest.combine(rest.old), rest.atom)  # Eq. 15: least squares for the old coefficients
 
 
-def _unit(vector: Floats, otherwise: Floats) -> Floats:
+def unit_or(vector: Floats, otherwise: Floats) -> Floats:
     length = np.linalg.norm(vector)
     return np.asarray(vector / length, dtype=otherwise.dtype) if length > 0 else otherwise
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterator
+from copy import copy
+from functools import partial, reduce
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,6 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
+from pellucid.blocks import Blocks, as_blocks, is_lazy, lazily
 from pellucid.manifold.codes import LassoCode, NearestCode, ThresholdCode
 from pellucid.manifold.differences import (
     check_pairs,
@@ -27,6 +32,8 @@ from pellucid.manifold.spectral import solve
 from pellucid.manifold.statistics import Statistics, code_statistics
 
 CODES = {"nearest", "threshold", "lasso"}
+# rows of blocks that the dictionary is made from
+DICTIONARY_ROWS = 65_536
 
 
 class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
@@ -123,15 +130,35 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return tags
 
     def fit(
-        self, X: ArrayLike, y: object = None, *, pairs: ArrayLike | None = None, groups: ArrayLike | None = None
+        self, X: Any, y: object = None, *, pairs: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> SparseManifoldTransform:
         """Fit to rows (n, d).
 
         ``pairs`` (m, 2) are row numbers of neighbours, for ``neighbors="pairs"``; ``groups`` (n,) names the sequence
         of each row, for ``neighbors="temporal"``.
+
+        X may be :class:`pellucid.blocks.Blocks` or a ``dask.array``: a sample makes the dictionary, neighbours are
+        looked for within a block, and one pass adds up the statistics of all blocks.
         """
         self._forget()
+        if is_lazy(X):
+            if pairs is not None or groups is not None or self.neighbors == "pairs":
+                raise ValueError("Blocks find their neighbours themselves: pairs and groups need rows in memory.")
+            return self._fit_blocks(as_blocks(X)).solve()
         return self.partial_fit(X, y, pairs=pairs, groups=groups).solve()
+
+    def _fit_blocks(self, X: Blocks) -> SparseManifoldTransform:
+        self._validate_params()
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = X.shape[1]
+        self._seed = check_random_state(self.random_state)
+        rows = np.sort(self._seed.permutation(len(X))[:DICTIONARY_ROWS])
+        self.code_ = self._make_code().fit(X.take(rows))
+        if hasattr(self.code_, "atoms_"):
+            self.atoms_ = self.code_.atoms_
+        seeds = [int(seed) for seed in self._seed.randint(2**31 - 1, size=len(X.parts))]
+        self.statistics_ = reduce(operator.add, X.each(partial(part_statistics, copy(self)), seeds))
+        return self
 
     def partial_fit(
         self, X: ArrayLike, y: object = None, *, pairs: ArrayLike | None = None, groups: ArrayLike | None = None
@@ -158,9 +185,11 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.components_, self.eigenvalues_ = solve(self.statistics_, self.n_components, self.skip)
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Embeddings (n, n_components) of rows."""
+    def transform(self, X: Any) -> Any:
+        """Embeddings (n, n_components) of rows; blocks give blocks."""
         check_is_fitted(self, "components_")
+        if is_lazy(X):
+            return lazily(copy(self).transform, X, len(self.components_), np.float64)
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return np.asarray(self._fitted_code().transform(data) @ self.components_.T)
 
@@ -216,3 +245,9 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         else:
             D = second_differences(found, mean_weights(found, n), n)
         return code_statistics(self.code_.transform(data), D, self.constraint)
+
+
+def part_statistics(model: SparseManifoldTransform, blocks: Iterator[NDArray[Any]], seed: int) -> Statistics:
+    """Statistics of a part's rows under a dictionary; noise is drawn from a seed of the part's own."""
+    model._seed = np.random.RandomState(seed)
+    return reduce(operator.add, (model._statistics(block, None, None) for block in blocks))

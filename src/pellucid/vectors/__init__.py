@@ -14,7 +14,7 @@ from pathlib import Path
 from pellucid.vectors._arrays import NPY_MAGIC, read_npy, read_npz, read_safetensors
 from pellucid.vectors._common import VectorFile, VectorFileError, fail
 from pellucid.vectors._h5ad import read_h5ad
-from pellucid.vectors._tables import parquet_blocks, read_csv, read_parquet
+from pellucid.vectors._tables import parquet_blocks, read_csv, read_parquet, row_groups
 from pellucid.vectors._write import write
 
 __all__ = ["VectorFile", "VectorFileError", "blocks", "read", "write"]
@@ -101,6 +101,21 @@ def blocks(
         part = slice(start, start + rows)
         ids = None if whole.ids is None else whole.ids[part]
         yield VectorFile(whole.vectors[part], whole.name, ids, {name: c[part] for name, c in whole.columns.items()})
+
+
+def parquet_groups(path: str | os.PathLike[str]) -> list[tuple[Path, int, int]] | None:
+    """File, number and rows of every row group of a .parquet file or a folder of them; None for other files."""
+    path = Path(path)
+    if _reader(path) is not read_parquet:
+        return None
+    with _readable(path):
+        return row_groups(path)
+
+
+def group_blocks(path: Path, groups: tuple[int, ...], column: str | None, rows: int) -> Iterator[VectorFile]:
+    """The vectors in some row groups of one .parquet file, in blocks of about ``rows`` rows."""
+    with _readable(path):
+        yield from parquet_blocks(path, column, (), rows, groups)
 
 
 @contextmanager

@@ -37,9 +37,12 @@ def read_parquet(path: Path, column: str | None, labels: Collection[str] = ()) -
     return _collect(path, schema, name, batches, claimed, stored, labels)
 
 
-def parquet_blocks(path: Path, column: str | None, labels: Collection[str], rows: int) -> Iterator[VectorFile]:
-    """Blocks of at least ``rows`` rows, the last one aside; no more than one is held at a time."""
-    schema, name, batches, claimed, stored = _open_parquet(path, column)
+def parquet_blocks(
+    path: Path, column: str | None, labels: Collection[str], rows: int, groups: tuple[int, ...] | None = None
+) -> Iterator[VectorFile]:
+    """Blocks of at least ``rows`` rows, the last one aside; no more than one is held at a time. Of a single file only
+    some row ``groups`` may be wanted; then nothing that stands beside vectors in lists is read."""
+    schema, name, batches, claimed, stored = _open_parquet(path, column, groups, min(BATCH_ROWS, rows))
     first, width = 0, None
     pending: list[Any] = []
     for batch in batches:
@@ -55,7 +58,20 @@ def parquet_blocks(path: Path, column: str | None, labels: Collection[str], rows
         fail(path, f"claims {claimed:,} rows and holds {first:,}: write or download it again.")
 
 
-def _open_parquet(path: Path, column: str | None) -> "tuple[pa.Schema, str | None, Iterator[pa.RecordBatch], int, int]":
+def row_groups(path: Path) -> list[tuple[Path, int, int]]:
+    """File, number and rows of every row group, in order."""
+    import pyarrow.parquet as pq
+
+    found = []
+    for part in _parts(path):
+        metadata = pq.read_metadata(part)
+        found += [(part, i, metadata.row_group(i).num_rows) for i in range(metadata.num_row_groups)]
+    return found
+
+
+def _open_parquet(
+    path: Path, column: str | None, groups: tuple[int, ...] | None = None, size: int = BATCH_ROWS
+) -> "tuple[pa.Schema, str | None, Iterator[pa.RecordBatch], int, int]":
     """Schema, list column if any, batches, and the rows and bytes that there should be."""
     import pyarrow.parquet as pq
 
@@ -68,10 +84,13 @@ def _open_parquet(path: Path, column: str | None) -> "tuple[pa.Schema, str | Non
     for part in parts:
         stored += part.stat().st_size
         metadata = pq.read_metadata(part)
-        claimed += metadata.num_rows
+        chosen = range(metadata.num_row_groups) if groups is None else groups
+        claimed += sum(metadata.row_group(i).num_rows for i in chosen)
         if _types(metadata.schema.to_arrow_schema()) != _types(schema):
             fail(part, f"has other columns than {parts[0].name} beside it: write all parts with the same columns.")
-    return schema, name, _batches(parts, wanted), claimed, stored
+    if groups is not None and name is not None:
+        schema, wanted = schema.empty_table().select([name]).schema, [name]
+    return schema, name, _batches(parts, wanted, groups, size), claimed, stored
 
 
 def _parts(path: Path) -> list[Path]:
@@ -87,13 +106,13 @@ def _parts(path: Path) -> list[Path]:
     return parts
 
 
-def _batches(parts: list[Path], names: list[str]) -> "Iterator[pa.RecordBatch]":
+def _batches(parts: list[Path], names: list[str], groups: Any, size: int) -> "Iterator[pa.RecordBatch]":
     import pyarrow.parquet as pq
 
     for part in parts:
         # the buffer is what makes the reader stream: without it whole column chunks are held, or all of the file
         with pq.ParquetFile(part, buffer_size=2**20, pre_buffer=False) as file:
-            yield from file.iter_batches(BATCH_ROWS, columns=names)
+            yield from file.iter_batches(size, row_groups=groups, columns=names)
 
 
 def _types(schema: "pa.Schema") -> dict[str, Any]:

@@ -1,0 +1,216 @@
+"""Rows that are never held as a whole: read a block at a time, in this process or on the workers of a Dask cluster.
+
+A pass over :class:`Blocks` calls one function on every part of the rows and takes what it returns in the order of the
+parts, so that sums have the same bits on any number of workers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pellucid._extras import require
+from pellucid.blocks._parts import (
+    Array,
+    Part,
+    array_parts,
+    both,
+    checked,
+    dask_parts,
+    file_parts,
+    local,
+    mapped,
+    on_chunk,
+    on_part,
+    paired,
+    part_total,
+    plus,
+    same,
+    single_column,
+    stepped,
+    taken,
+    then,
+    written,
+)
+
+__all__ = ["Blocks", "as_blocks", "checked", "is_dask", "is_lazy", "lazily"]
+
+# parts under way for every thread of a cluster: what is being computed, and what is ready to be
+AHEAD = 2
+
+
+class Blocks:
+    """Rows (n, d) in blocks, for fits that need not hold them all.
+
+    Parameters
+    ----------
+    source : an array, a memory map, a ``dask.array``, or a path that :func:`pellucid.vectors.read` takes; Parquet files
+        are read in their row groups, of which no more than a block is held
+    column : as for :func:`pellucid.vectors.read`
+    rows : rows in a block, by default 65 536 or fewer if they are wide; a chunk of a ``dask.array`` is a block
+    client : a ``distributed.Client``, on whose workers the blocks are read and computed, so that a path must lead to
+        the same file there; by default this process. A ``dask.array`` finds the current client by itself
+
+    Iterating gives one block after the other. What ``transform`` and its like make of blocks are blocks again, computed
+    when they are asked for.
+    """
+
+    def __init__(self, source: Any, column: str | None = None, *, rows: int | None = None, client: Any = None) -> None:
+        if rows is not None and rows < 1:
+            raise ValueError(f"A block needs at least one row, got rows={rows}.")
+        self.client = client
+        if is_dask(source):
+            self.client = client or _current_client()
+            self.parts, width, dtype = dask_parts(source)
+        elif isinstance(source, (str, os.PathLike)):
+            self.parts, width, dtype = file_parts(Path(source), column, rows)
+        else:
+            self.parts, width, dtype = array_parts(np.asanyarray(source), rows)
+        self.shape = (sum(part.rows for part in self.parts), width)
+        self.dtype = dtype
+        if not self.parts:
+            raise ValueError("There are no rows: give at least one.")
+
+    ndim = 2
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        if self.client is None:
+            for part in self.parts:
+                yield from local(part)
+            return
+        for blocks in self.each(list):
+            yield from blocks
+
+    def like(self, parts: Sequence[Part], width: int | None = None, dtype: Any = None) -> Blocks:
+        """Other parts of the same rows."""
+        new = object.__new__(Blocks)
+        new.client, new.parts, new.dtype = self.client, list(parts), np.dtype(dtype or self.dtype)
+        new.shape = (self.shape[0], self.shape[1] if width is None else width)
+        return new
+
+    def map(self, function: Callable[[Array], Array], width: int, dtype: Any = None) -> Blocks:
+        """The blocks that ``function`` makes of these, each when it is asked for."""
+        return self.like([then(part, partial(mapped, function)) for part in self.parts], width, dtype)
+
+    def beside(self, other: Any) -> Blocks:
+        """Pairs of a block and the rows of ``other`` that belong to it; ``other`` is an array, or Blocks cut alike."""
+        if len(other) != len(self):
+            raise ValueError(f"X has {len(self)} rows, but Y has {len(other)}.")
+        if not isinstance(other, Blocks):
+            return self.like([then(p, partial(paired, other[p.start : p.start + p.rows])) for p in self.parts])
+        if [part.rows for part in self.parts] != [part.rows for part in other.parts]:
+            raise ValueError(
+                "X and Y are cut into different parts: give both the same rows= or chunks, or Y as an array."
+            )
+        return self.like([both(mine, theirs) for mine, theirs in zip(self.parts, other.parts)])
+
+    # passes
+
+    def each(self, function: Callable[..., Any], given: Iterable[Any] | None = None) -> Iterator[Any]:
+        """``function(blocks)`` of every part, in order; ``given`` holds a second argument for each. Where there is a
+        client, several are under way at a time, and lost workers' parts are computed again."""
+        extras = [()] * len(self.parts) if given is None else [(extra,) for extra in given]
+        if self.client is None:
+            for part, extra in zip(self.parts, extras):
+                yield function(local(part), *extra)
+            return
+        held = self.client.submit(same, function, pure=False)  # each worker fetches what it needs once
+        ahead = AHEAD * max(1, sum(self.client.nthreads().values()))
+        under_way: deque[Any] = deque()
+        try:
+            for part, extra in zip(self.parts, extras):
+                under_way.append(_submit(self.client, held, part, extra))
+                if len(under_way) >= ahead:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        finally:
+            self.client.cancel([*under_way, held])
+
+    def total(self, function: Callable[[Any], Any]) -> Any:
+        """The sum of what ``function`` returns for every block."""
+        return reduce(plus, self.each(partial(part_total, function)))
+
+    def fold(self, step: Callable[..., Any], state: Any, order: Sequence[int], given: Sequence[Any]) -> Any:
+        """``state = step(state, blocks, given)`` part after part in that order, each where its rows are."""
+        for number, extra in zip(order, given):
+            part = self.parts[number]
+            one = self.like([part])
+            (state,) = one.each(partial(stepped, step, state), [extra])
+        return state
+
+    def take(self, index: NDArray[np.int64]) -> Array:
+        """Rows by number, ascending; a pass over the parts that have them."""
+        ends = np.searchsorted(index, [part.start + part.rows for part in self.parts])
+        wanted = [rows - part.start for rows, part in zip(np.split(index, ends[:-1]), self.parts)]
+        there = [number for number, rows in enumerate(wanted) if len(rows)]
+        some = self.like([self.parts[number] for number in there])
+        return np.concatenate(list(some.each(taken, [wanted[number] for number in there])))
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """A .parquet file for each block, written where it is computed; ``folder`` is made, or must be empty."""
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        if any(target.iterdir()):
+            raise ValueError(f"{target} is not empty: name another folder.")
+        digits = len(str(len(self.parts)))
+        for _ in self.each(written, [target / f"part-{i:0{digits}}" for i in range(len(self.parts))]):
+            pass
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a dask.array; without importing Dask."""
+    return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "map_blocks") and hasattr(X, "dask")
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether X is to be gone through block by block."""
+    return isinstance(X, Blocks) or is_dask(X)
+
+
+def as_blocks(X: Any) -> Blocks:
+    return X if isinstance(X, Blocks) else Blocks(X)
+
+
+def lazily(function: Callable[[Array], Array], X: Any, width: int | None, dtype: Any = None) -> Any:
+    """``function`` of every block of X when it is asked for: a dask.array gives a dask.array, Blocks give Blocks.
+    ``width`` is None if a row becomes one number."""
+    if isinstance(X, Blocks):
+        if width is not None:
+            return X.map(function, width, dtype)
+        return X.map(partial(single_column, function), 1, dtype)
+    whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    kind = np.dtype(dtype or (X.dtype if X.dtype in (np.float32, np.float64) else np.float64))
+    if width is None:
+        return whole.map_blocks(function, dtype=kind, drop_axis=1, meta=np.empty(0, kind))
+    return whole.map_blocks(function, dtype=kind, chunks=(whole.chunks[0], (width,)), meta=np.empty((0, 0), kind))
+
+
+# on a cluster
+
+
+def _current_client() -> Any:
+    """The client that the caller works with, if Dask's distributed scheduler is in use."""
+    if "distributed" not in sys.modules:
+        return None
+    try:
+        return sys.modules["distributed"].default_client()
+    except ValueError:  # there is none
+        return None
+
+
+def _submit(client: Any, held: Any, part: Part, extra: tuple[Any, ...]) -> Any:
+    if part.read is not None:
+        return client.submit(on_part, held, part.read, extra, pure=False)
+    return client.compute(require("dask", "dask").delayed(on_chunk, pure=False)(held, part.then, part.chunk, extra))

@@ -1,0 +1,155 @@
+"""Fits on a real cluster of two worker processes: the same as in this process, also when one of them is killed."""
+
+import os
+import signal
+import threading
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+from pellucid import CommonalityClustering, ConceptSubspaces, vectors
+from pellucid.blocks import Blocks
+from pellucid.manifold import SparseManifoldTransform
+from pellucid.preprocessing import CenteredNormalizer
+from test_blocks import problem
+
+distributed = pytest.importorskip("distributed", reason="needs pellucid[dask]")
+da = pytest.importorskip("dask.array", reason="needs pellucid[dask]")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def data():
+    return problem(dtype=np.float32)
+
+
+def workers(client):
+    return {info["pid"] for info in client.run(identity).values()}
+
+
+def identity():
+    return {"pid": os.getpid()}
+
+
+def noting(folder, block):
+    """The block, after leaving word of which process has it and taking a moment."""
+    (folder / f"{os.getpid()}-{time.monotonic_ns()}").touch()
+    time.sleep(0.03)
+    return block
+
+
+@pytest.mark.parametrize("settings", [{"update": "bcd"}, {"update": "bcd", "init": "sample"}, {}, {"batch_size": 40}])
+def test_concepts_are_the_same_bits_on_two_workers_and_on_none(client, data, settings, tmp_path):
+    X, Y = data
+    vectors.write(tmp_path / "x.parquet", X)
+    np.save(tmp_path / "x.npy", X)
+    make = lambda: ConceptSubspaces(3, max_iter=3, tol=0, random_state=0, **settings)  # noqa: E731
+    here = make().fit(Blocks(X, rows=75), Y)
+    for source in (X, tmp_path / "x.npy"):
+        there = make().fit(Blocks(source, rows=75, client=client), Y)
+        np.testing.assert_array_equal(there.atoms_, here.atoms_)
+        np.testing.assert_array_equal(there.objective_, here.objective_)
+    with client.as_current():
+        there = make().fit(da.from_array(X, chunks=(75, 5)), da.from_array(Y, chunks=(75, 2)))
+        mixed = make().fit(da.from_array(X, chunks=(75, -1)), Y)
+    for model in (there, mixed):
+        np.testing.assert_allclose(model.atoms_, here.atoms_, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(model.objective_, here.objective_, rtol=1e-6)
+    # without a client Dask's own threads do it
+    alone = make().fit(da.from_array(X, chunks=(75, -1)), Y)
+    np.testing.assert_array_equal(alone.atoms_, mixed.atoms_)
+
+
+def test_clusters_and_manifolds_are_the_same_bits_on_two_workers_and_on_none(client, data):
+    X = data[0]
+    make = lambda: CommonalityClustering(3, 2, 2, tol=0, max_iter=3, random_state=0)  # noqa: E731
+    here, there = (make().fit(Blocks(X, rows=75, client=where)) for where in (None, client))
+    for name in ("atoms_", "common_atoms_", "labels_", "objective_"):
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
+    for neighbours in ("metric", "noise"):
+        smt = lambda: SparseManifoldTransform(3, n_atoms=20, neighbors=neighbours, random_state=0)  # noqa: B023, E731
+        here, there = (smt().fit(Blocks(X, rows=75, client=where)) for where in (None, client))
+        np.testing.assert_array_equal(there.components_, here.components_)
+    with client.as_current():
+        lazy = here.transform(da.from_array(X, chunks=(100, -1)))
+        np.testing.assert_allclose(lazy.compute(), here.transform(X), atol=1e-12)
+
+
+def test_both_workers_take_part_and_parquet_is_read_there(client, data, tmp_path):
+    X, Y = data
+    (tmp_path / "seen").mkdir()
+    vectors.write(tmp_path / "x.parquet", X)
+    (tmp_path / "set").mkdir()
+    for i in range(12):
+        vectors.write(tmp_path / "set" / f"{i:02}.parquet", X[50 * i : 50 * (i + 1)])
+    blocks = Blocks(tmp_path / "set", rows=50, client=client).map(partial(noting, tmp_path / "seen"), X.shape[1])
+    there = ConceptSubspaces(3, update="bcd", max_iter=3, tol=0).fit(blocks, Y)
+    pids = {int(name.name.split("-")[0]) for name in (tmp_path / "seen").iterdir()}
+    assert len(pids) == 2
+    assert os.getpid() not in pids
+    here = ConceptSubspaces(3, update="bcd", max_iter=3, tol=0).fit(Blocks(tmp_path / "set", rows=50), Y)
+    np.testing.assert_array_equal(there.atoms_, here.atoms_)
+
+
+def test_a_dask_array_becomes_a_dask_array_lazily(client, data):
+    X, Y = data
+    lazy = da.from_array(X, chunks=(100, 5))
+    before = CenteredNormalizer().fit(lazy)
+    prepared = before.transform(lazy)
+    Z = CenteredNormalizer().fit_transform(X)
+    model = ConceptSubspaces(3, max_iter=2).fit(Z, Y, list("abcd"))
+    for made, wanted in [
+        (prepared, Z),
+        (model.transform(prepared), model.transform(Z)),
+        (model.project(prepared, "b"), model.project(Z, "b")),
+    ]:
+        assert isinstance(made, da.Array)
+        assert made.shape == wanted.shape
+        assert made.dtype == wanted.dtype
+        with client.as_current():
+            np.testing.assert_allclose(made.compute(), wanted, atol=2e-6)
+    unknown = lazy[lazy[:, 0] > 0]
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        Blocks(unknown)
+
+
+def test_errors_come_from_the_workers_as_they_are(client, data):
+    X, Y = data
+    X[401, 1] = np.nan
+    with pytest.raises(ValueError, match="Row 401 has a value that is not finite"):
+        ConceptSubspaces(3).fit(Blocks(X, rows=50, client=client), Y)
+
+
+@pytest.mark.parametrize("settings", [{"update": "bcd"}, {"update": "svd"}])
+def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(client, data, settings, tmp_path):
+    X, Y = data
+    make = lambda: ConceptSubspaces(3, max_iter=6, tol=0, random_state=0, **settings)  # noqa: E731
+    here = make().fit(Blocks(X, rows=60), Y)
+    blocks = Blocks(X, rows=60, client=client).map(partial(noting, tmp_path), X.shape[1])
+    at_start, found = workers(client), []
+    fit = threading.Thread(target=lambda: found.append(make().fit(blocks, Y)))
+    fit.start()
+    deadline = time.monotonic() + 120
+    while len(list(tmp_path.iterdir())) < 45 and time.monotonic() < deadline:  # of 80 or 90 in all
+        time.sleep(0.002)
+    newest = max(tmp_path.iterdir(), key=lambda path: int(path.name.split("-")[1]))
+    victim = int(newest.name.split("-")[0])
+    assert victim in at_start
+    assert fit.is_alive()
+    os.kill(victim, signal.SIGKILL)
+    fit.join(120)
+    assert not fit.is_alive()
+    np.testing.assert_array_equal(found[0].atoms_, here.atoms_)
+    np.testing.assert_array_equal(found[0].objective_, here.objective_)
+    client.wait_for_workers(2, timeout=60)
+    assert victim not in workers(client)
