@@ -81,9 +81,8 @@ def measure(folder: Path, workers: int) -> dict[str, Any]:
     ):
         X, Y = (Blocks(folder, name, client=client) for name in ("vector", "concepts"))
         found |= {"rows": len(X), "parts": len(X.parts)}
-        some = X.like(X.parts[:1]), Y.like(Y.parts[:1])
-        some[0].shape = some[1].shape = (X.parts[0].rows, DIMENSION)
-        fit(Blocks(np.concatenate(list(some[0])), client=client), np.concatenate(list(some[1])) > 0, 1)  # compiles
+        few = np.arange(4096)
+        fit(Blocks(X.take(few), client=client), Y.take(few) > 0, 1)  # compiles
         found["read"], _ = timed(lambda: X.beside(Y).total(energy))
         with passes() as taken:
             found["fit"], model = timed(lambda: fit(X, Y, SWEEPS))

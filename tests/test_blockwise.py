@@ -5,13 +5,15 @@ import contextlib
 import numpy as np
 import pytest
 
-from pellucid import CommonalityClustering
+from pellucid import CommonalityClustering, IsometryPursuit
 from pellucid.blocks import Blocks
 from pellucid.clusters import blockwise
 from pellucid.clusters.coding import Sums
 from pellucid.clusters.model import Dictionary
 from pellucid.manifold import SparseManifoldTransform
 from pellucid.metrics import clustering_error
+from pellucid.selection.blockwise import BlockColumns
+from pellucid.solvers.design import Columns
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +157,43 @@ def test_noise_is_drawn_for_every_part_alike():
     make = lambda: SparseManifoldTransform(2, n_atoms=10, neighbors="noise", random_state=0)  # noqa: E731
     one, two = (make().fit(Blocks(X, rows=100)) for _ in range(2))
     np.testing.assert_array_equal(one.components_, two.components_)
+
+
+def test_passes_over_blocks_of_columns_are_those_over_columns(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, scale, weights = rng.standard_normal((5, 400)), rng.random(400), rng.random(400)
+    V = rng.standard_normal((5, 5))
+    held, blocks = Columns(X, scale), BlockColumns(Blocks(X.T, rows=37), scale)
+    some = np.unique(rng.integers(400, size=150))
+    monkeypatch.setattr("pellucid.selection.blockwise.KEPT", 100)  # so that subsets stay in blocks
+    for mine, theirs in [(blocks, held), (blocks.subset(some), held.subset(some))]:
+        assert isinstance(mine, BlockColumns)
+        own = weights[: theirs.count]
+        np.testing.assert_allclose(mine.lengths(V), theirs.lengths(V), rtol=1e-12)
+        np.testing.assert_allclose(mine.forms(V), theirs.forms(V), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(mine.moment(), theirs.moment(), rtol=1e-12)
+        np.testing.assert_allclose(mine.moment(own), theirs.moment(own), rtol=1e-12)
+        order = np.array([3, 100, 7, 7, 90])
+        np.testing.assert_array_equal(mine.take(order), theirs.take(order))
+        found = np.concatenate([W for _, W in mine.blocks()], axis=1)
+        np.testing.assert_array_equal(found, theirs.take(slice(None)))
+    np.testing.assert_allclose(blocks.raw_lengths(), np.linalg.norm(X, axis=0) * scale)
+
+
+@pytest.mark.parametrize("kind", ["plain", "deficient", "unit"])
+def test_isometry_pursuit_of_blocks_chooses_what_it_chooses_in_memory(kind, monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((4, 300))
+    if kind == "deficient":
+        X[3] = X[0] + X[1]
+    if kind == "unit":
+        X /= np.linalg.norm(X, axis=0)
+    monkeypatch.setattr("pellucid.selection.blockwise.KEPT", 400)
+    held = IsometryPursuit(random_state=0).fit(X)
+    blocks = IsometryPursuit(random_state=0).fit(Blocks(np.ascontiguousarray(X.T), rows=40))
+    np.testing.assert_array_equal(blocks.selected_, held.selected_)
+    np.testing.assert_array_equal(blocks.candidates_, held.candidates_)
+    assert blocks.loss_ == pytest.approx(held.loss_, rel=1e-6)
+    assert blocks.objective_[-1] == pytest.approx(held.objective_[-1], rel=1e-6)
+    assert blocks.n_features_in_ == 300
+    assert blocks.duality_gap_ <= 1e-9

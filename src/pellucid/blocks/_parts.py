@@ -146,7 +146,9 @@ def _working(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def checked(block: Array, first: int, dtype: np.dtype[Any]) -> Array:
     """The block in working precision, every number of it finite."""
     rows = np.ascontiguousarray(block, dtype=dtype)
-    if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
+    with np.errstate(over="ignore", invalid="ignore"):  # finite numbers may have an infinite sum
+        total = rows.sum()
+    if not np.isfinite(total) and not np.isfinite(rows).all():
         row = first + int(np.argmax(~np.isfinite(rows).all(axis=1)))
         raise ValueError(f"Row {row} has a value that is not finite: fill it or drop the row.")
     return rows

@@ -15,6 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
+from pellucid.blocks import Blocks, is_lazy
+from pellucid.selection.blockwise import BlockColumns
 from pellucid.selection.losses import BASIS_PURSUIT, ISOMETRY, column_lengths, log_symmetric_length
 from pellucid.selection.search import Choice, Objective, best_choice, exhaustive, greedy, swap
 from pellucid.solvers._checks import as_matrix, check_finite
@@ -110,13 +112,15 @@ class IsometryPursuit(SelectorMixin, SavedMixin, BaseEstimator):
         self.max_subsets = max_subsets
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: object = None) -> IsometryPursuit:
-        """Choose among the columns of X (D, P)."""
+    def fit(self, X: Any, y: object = None) -> IsometryPursuit:
+        """Choose among the columns of X (D, P).
+
+        X may be a ``dask.array``, or :class:`pellucid.blocks.Blocks` that hold a row for each column (P, D): the passes
+        over all columns then go through blocks, and only columns that a solution may use are held.
+        """
         self._validate_params()
-        half = getattr(X, "dtype", None) == np.float16
-        data = validate_data(self, X, dtype=np.float32 if half else [np.float64, np.float32])
-        space = Normalised(data, float(self.power))
-        found = basis_pursuit(space.columns, space.scale, ridge=float(self.penalty), tol=float(self.tol))
+        space = Normalised(self._columns(X), float(self.power))
+        found = basis_pursuit(space.scaled, ridge=float(self.penalty), tol=float(self.tol))
         used = found.weights > 0
         self.rank_ = space.rank
         self.candidates_ = found.candidates
@@ -133,6 +137,15 @@ class IsometryPursuit(SelectorMixin, SavedMixin, BaseEstimator):
             self.loss_ = float(np.exp(choice.log_loss + shift))
         self.optimal_ = choice.proven
         return self
+
+    def _columns(self, X: Any) -> Columns:
+        if is_lazy(X):
+            blocks = X if isinstance(X, Blocks) else Blocks(X.T)
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = len(blocks)
+            return BlockColumns(blocks)
+        half = getattr(X, "dtype", None) == np.float16
+        return Columns(validate_data(self, X, dtype=np.float32 if half else [np.float64, np.float32]))
 
     def _second_stage(self, space: Normalised) -> tuple[Choice, Ints]:
         """The choice, as positions in the columns that it was made from, and those columns."""
@@ -182,9 +195,9 @@ class Normalised:
     exp(LOG_FLOOR) of the longest keep that length: they are used only where nothing else points their way.
     """
 
-    def __init__(self, X: NDArray[Any], power: float) -> None:
-        self.X, self.power = X, power
-        lengths = column_lengths(X)
+    def __init__(self, columns: Columns, power: float) -> None:
+        self.power = power
+        lengths = columns.raw_lengths() if isinstance(columns, BlockColumns) else column_lengths(columns.X)
         if not lengths.any():
             raise ValueError("X has only zeros, so there is no column to choose.")
         logs = log_symmetric_length(lengths, power)
@@ -195,21 +208,22 @@ class Normalised:
             )
         self.enlarge = float(np.exp(min(self.log_enlarge, LARGEST_LOG)))
         inverse = np.divide(1.0, lengths, out=lengths, where=lengths > 0)  # in place: these are as many as columns
-        values, vectors = np.linalg.eigh(Columns(X, inverse).moment())
+        values, vectors = np.linalg.eigh(columns.scaled(inverse).moment())
         np.subtract(self.log_enlarge, logs, out=logs)
         self.scale = np.exp(np.maximum(logs, LOG_FLOOR, out=logs), out=logs)
         self.scale *= inverse
         kept = values > RANK * values[-1]
         self.rank = int(kept.sum())
         self.basis = None if kept.all() else vectors[:, kept]
-        self.columns = X if self.basis is None else self.basis.T @ X
+        self.plain = columns if self.basis is None else columns.rotated(self.basis)
+        self.scaled = self.plain.scaled(self.scale)
 
     @property
     def nonzero(self) -> Ints:
         return np.flatnonzero(self.scale)
 
     def take(self, index: Ints) -> Floats:
-        return Columns(self.columns, self.scale).take(index)
+        return self.scaled.take(index)
 
     def rotate_back(self, rows: Floats) -> Floats:
         return rows if self.basis is None else rows @ self.basis.T
@@ -219,7 +233,7 @@ class Normalised:
         W = self.take(index)
         if size is None:
             size = int(np.linalg.matrix_rank(W, tol=np.sqrt(RANK) * np.linalg.norm(W, 2)))
-        chosen = W if kind == BASIS_PURSUIT else np.asarray(self.columns[:, index], dtype=np.float64)
+        chosen = W if kind == BASIS_PURSUIT else self.plain.take(index)
         floor = 1.0 if kind == ISOMETRY else 1.0 / float(np.linalg.norm(W, axis=0).max())
         return Objective(np.ascontiguousarray(chosen.T), size, kind, self.power, floor)
 
@@ -244,4 +258,4 @@ def _space(X: ArrayLike, power: float) -> Normalised:
     check_finite(data, "X")
     if not isinstance(power, (int, float, np.number)) or not 0 < power < np.inf:
         raise ValueError(f"power must be a positive number, got {power!r}.")
-    return Normalised(data, float(power))
+    return Normalised(Columns(data), float(power))

@@ -43,6 +43,14 @@ class Columns:
             return np.asarray(self.X[:, wanted], dtype=np.float64)
         return np.asarray(self.X[:, wanted] * self.scale[wanted], dtype=np.float64)
 
+    def scaled(self, scale: Floats) -> Columns:
+        """The same x_p with other factors."""
+        return Columns(self.X, scale, self.index)
+
+    def rotated(self, basis: Floats) -> Columns:
+        """The same in coordinates of a basis (D, k)."""
+        return Columns(basis.T @ self.X, self.scale, self.index)
+
     def subset(self, index: Ints) -> Columns:
         return Columns(self.X, self.scale, index if self.index is None else self.index[index])
 

@@ -69,7 +69,12 @@ class Pursuit:
 
 
 def basis_pursuit(
-    W: ArrayLike, scale: ArrayLike | None = None, *, ridge: float = 0.0, tol: float = 1e-9, max_iter: int = 200
+    W: ArrayLike | Columns,
+    scale: ArrayLike | None = None,
+    *,
+    ridge: float = 0.0,
+    tol: float = 1e-9,
+    max_iter: int = 200,
 ) -> Pursuit:
     """Solve min ‖β‖₁,₂ : Wβ = I and describe every solution.
 
@@ -81,28 +86,32 @@ def basis_pursuit(
     tol : largest relative duality gap accepted
     max_iter : Newton steps
     """
-    matrix = as_matrix(W, "W")
-    if not np.isfinite(matrix.sum()):  # looking at every entry takes a quarter of the memory of W
-        check_finite(matrix, "W")
     check_iteration(tol, max_iter)
     ridge = as_nonnegative(ridge, "ridge")
-    columns = Columns(matrix, np.ones(matrix.shape[1]) if scale is None else np.asarray(scale, dtype=np.float64))
-    identity = np.eye(len(matrix))
+    if isinstance(W, Columns):  # blocks of columns, for instance
+        columns = W
+    else:
+        matrix = as_matrix(W, "W")
+        if not np.isfinite(matrix.sum()):  # looking at every entry takes a quarter of the memory of W
+            check_finite(matrix, "W")
+        columns = Columns(matrix, np.ones(matrix.shape[1]) if scale is None else np.asarray(scale, dtype=np.float64))
+    dimension = columns.dimension
+    identity = np.eye(dimension)
     values, length = np.linalg.eigvalsh(columns.moment()), columns.lengths(identity)
     if values[-1] <= 0 or (ridge == 0 and values[0] <= FULL_RANK * values[-1]):
         raise ValueError(
-            f"The columns of W do not span all {len(matrix)} dimensions, so Wβ = I has no solution; rotate W into the "
+            f"The columns of W do not span all {dimension} dimensions, so Wβ = I has no solution; rotate W into the "
             f"space that its columns span, or set a ridge."
         )
     if ridge and ridge**2 >= length.max():
         raise ValueError(f"With a ridge of {ridge:g}, no less than the longest column, the solution is zero.")
     longest, tight = float(np.sqrt(length.max())), np.flatnonzero(length >= (1.0 - EQUAL) * length.max())
     del length
-    with blas_threads(len(matrix)):
+    with blas_threads(dimension):
         equal = _of_equal_length(columns, tight, longest, ridge)
         design = equal or _of_any_length(columns, ridge, tol, max_iter)
         V, weights = design.V, design.weights
-        if design.gap > POLISHED and len(matrix) > SMALL:  # which columns have weight is known as well as the gap says
+        if design.gap > POLISHED and dimension > SMALL:  # which columns have weight is known as well as the gap says
             face = design.index
             V = np.asarray(np.linalg.inv(columns.subset(face).moment(weights) + ridge * identity), dtype=np.float64)
         else:
