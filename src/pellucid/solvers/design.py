@@ -41,7 +41,11 @@ class Columns:
         wanted = part if self.index is None else self.index[part]
         if self.scale is None:
             return np.asarray(self.X[:, wanted], dtype=np.float64)
-        return np.asarray(self.X[:, wanted] * self.scale[wanted], dtype=np.float64)
+        if isinstance(wanted, slice):
+            return np.asarray(np.multiply(self.X[:, wanted], self.scale[wanted], dtype=np.float64))
+        out = np.asarray(self.X[:, wanted], dtype=np.float64)  # a copy already
+        out *= self.scale[wanted]
+        return out
 
     def scaled(self, scale: Floats) -> Columns:
         """The same x_p with other factors."""

@@ -109,12 +109,13 @@ class System:
         panel = np.empty((rows, size), dtype=kind)
         turned = self.Q.T @ self.V
         for part, block in self.columns.blocks():
-            w, v = (np.ascontiguousarray((A @ block).T) for A in (self.Q.T, turned))
-            v *= np.reshape(np.sqrt(self._curvature(part)), (-1, 1))
-            for start in range(0, len(w), rows):
-                a, b = v[start : start + rows], w[start : start + rows]
-                _products(a, b, self.symmetric.i, self.symmetric.j, self.symmetric.factor, panel[: len(a)])
-                total = self.sfrk(size, len(a), 1.0, panel[: len(a)].T, 1.0, total, overwrite_c=True)
+            roots = np.sqrt(np.broadcast_to(self._curvature(part), block.shape[1]))
+            for start in range(0, block.shape[1], rows):
+                some = slice(start, start + rows)
+                w, v = (np.ascontiguousarray((A @ block[:, some]).T) for A in (self.Q.T, turned))
+                v *= roots[some, None]
+                _products(v, w, self.symmetric.i, self.symmetric.j, self.symmetric.factor, panel[: len(w)])
+                total = self.sfrk(size, len(w), 1.0, panel[: len(w)].T, 1.0, total, overwrite_c=True)
         return total
 
     def apply(self, X: Floats) -> Floats:

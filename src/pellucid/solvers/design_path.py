@@ -68,6 +68,7 @@ def follow_path(
         V, weights = V_new, weights + length * change
         if index.size < columns.count:
             index, weights = _change_of_staff(index, weights, np.setdiff1d(fresh, index), s, most)
+            del W  # before there is another
             W = columns.take(index)
         z = 1.0 - s[index]
         del s
