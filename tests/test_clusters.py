@@ -18,17 +18,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import pellucid
 from pellucid import CommonalityClustering
 from pellucid._base import unit_rows
-from pellucid.clusters.atoms import free_atom, krylov_atom, sphere_atom, update_atoms
+from pellucid.clusters.atoms import diagonal_basis, expanding_solution, free_atom, sphere_atom, update_atoms
 from pellucid.clusters.coding import Coder, code_pass, code_rows, sums_of
 from pellucid.clusters.learning import begin, sweep
 from pellucid.clusters.model import Dictionary, Penalties, incoherence, pair_weights
+from pellucid.solvers import sphere_quadratic
 
 GOLDEN = Path(__file__).parent / "golden" / "commonality_clustering.safetensors"
 PAPER = Penalties(0.01, 0.1, 1.0, 1.0, "ridge", True)
 KINDS = ("ridge", "lasso", "one")
 
 
-@parametrize_with_checks([CommonalityClustering(3, 3, 2, random_state=0)])
+@parametrize_with_checks([CommonalityClustering(3, 1, 1, random_state=0)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -112,8 +113,7 @@ def test_the_atom_step_is_the_best_on_the_sphere(r, d, seed, size):
     def value(u):
         return np.einsum("...i,ij,...j->...", u, H, u) - 2 * u @ b
 
-    found = sphere_atom(B, B @ B.T, weights, b, old)
-    found = old if found is None else found
+    found = sphere_atom(H, b, old)
     scale = np.linalg.norm(H) + np.linalg.norm(b)
     assert np.linalg.norm(found) == pytest.approx(1)
     assert value(found) <= value(old)
@@ -132,12 +132,47 @@ def test_the_atom_step_matches_a_trusted_optimiser():
             return u @ H @ u - 2 * b @ u
 
         best = min(scipy.optimize.minimize(on_sphere, start).fun for start in rng.standard_normal((10, 6)))
-        atom = krylov_atom(B, B @ B.T, weights, b)
-        assert atom is not None
-        assert on_sphere(atom) == pytest.approx(best, abs=1e-7)
+        assert on_sphere(sphere_atom(H, b, np.eye(6)[0])) == pytest.approx(best, abs=1e-7)
         count = 2.5
-        free = free_atom(B, B @ B.T, weights, b, count)
+        free = free_atom(H, b, count)
         np.testing.assert_allclose(free, np.linalg.solve(H + count * np.eye(6), b), atol=1e-10)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(2, 150),
+    r=st.integers(1, 60),
+    seed=st.integers(0, 2**32 - 1),
+    size=st.integers(-8, 4),
+    turned=st.sampled_from([0.0, 0.01, 0.3]),
+    hard=st.booleans(),
+)
+def test_a_growing_span_that_says_so_has_the_global_minimum(n, r, seed, size, turned, hard):
+    """Beside the dense solver, from a nearly diagonal H to a rather full one; ``hard``: b has no part where H is 0."""
+    rng = np.random.default_rng(seed)
+    values = rng.exponential(size=n) * (np.arange(n) < r)
+    turn = np.linalg.qr(np.eye(n) + turned * rng.standard_normal((n, n)) / np.sqrt(n))[0]
+    H = (turn * values) @ turn.T
+    b = 10.0**size * turn @ (rng.standard_normal(n) * (np.arange(n) < r if hard else 1.0))
+    old, atom = unit_rows(rng.standard_normal((1, n)))[0], np.empty(n)
+    if expanding_solution(np.triu(H), b, old, atom):  # what is below the diagonal is not read
+        best = sphere_quadratic(H, b).objective
+        assert np.linalg.norm(atom) == pytest.approx(1)
+        assert atom @ H @ atom - 2 * b @ atom <= best + 2e-10 * (np.linalg.norm(H) + np.linalg.norm(b))
+    else:
+        assert n <= 60 or turned > 0
+
+
+@pytest.mark.parametrize(("r", "d"), [(3, 40), (30, 40), (60, 40)])
+def test_the_coordinates_of_atom_steps_lose_nothing(r, d):
+    rng = np.random.default_rng(r)
+    B, products, weights = rng.standard_normal((r, d)), rng.standard_normal((r, d)), rng.exponential(size=r)
+    basis, H = diagonal_basis(B, products, weights)
+    assert basis.shape == (min(d, 2 * r), d)
+    np.testing.assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=1e-12)
+    for rows in (B, products):
+        np.testing.assert_allclose(rows @ basis.T @ basis, rows, atol=1e-10)
+    np.testing.assert_allclose(basis.T @ H @ basis, (B.T * weights) @ B, atol=1e-10)
 
 
 @pytest.mark.parametrize("within", [True, False])

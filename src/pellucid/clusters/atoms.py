@@ -1,9 +1,9 @@
 """Atom steps: one unit atom after the other, each to its exact optimum with everything else fixed.
 
-As a function of one atom the objective is dᵀHd − 2bᵀd on the unit sphere (and a constant): H = BᵀWB for all atoms B and
-weights W ≥ 0 (``pair_weights``), and b is what the others leave of its codes times the rows. With y from
-(W½GW½ + μI)y = W½Bb, G the atoms' Gram matrix, the minimiser is d = (b − BᵀW½y)/μ for the μ that gives it length 1.
-G is kept up to date, and a few Lanczos steps on it give all there is to know; no d × d matrix is formed.
+As a function of one atom the objective is dᵀHd − 2bᵀd on the unit sphere (and a constant): H = Σ w_i B_iB_iᵀ for all
+atoms B and weights w ≥ 0 (``pair_weights``), and b is what the others leave of its codes times the rows. From one atom
+to the next H changes by two terms. So the steps are made in coordinates in which H is diagonal at the outset: there it
+stays so nearly diagonal that a few products solve each step, however many atoms there are.
 """
 
 from __future__ import annotations
@@ -15,176 +15,213 @@ from pellucid.clusters.model import Dictionary, Floats, Penalties, pair_weights
 from pellucid.solvers._cholesky import kernel
 from pellucid.solvers.sphere import sphere_quadratic
 
-# Lanczos stops at this share of its start (the objective then is off by its square), and hands over after so many steps
-LANCZOS_TOL = 1e-7
-LANCZOS_STEPS = 200
-# below this share of ‖b‖ the multiplier is too small for d = (b − BᵀW½y)/μ to have digits
-SMALL_MULTIPLIER = 1e-5
+# the objective of a step may be off by this share of ‖H‖ + ‖b‖; after so many directions the step is solved densely
+STEP_TOL = 1e-10
+MAX_DIRECTIONS = 60
 
 
 def update_atoms(sums: Sums, dictionary: Dictionary, penalties: Penalties) -> Dictionary:
     """Every atom in turn, first the clusters', then the common ones; no step raises the objective for these codes."""
     shape, n_common = dictionary.atoms.shape, len(dictionary.common)
-    C, k, _ = shape
+    C, k, d = shape
+    common = slice(C * k, C * k + n_common)
     B = dictionary.stacked.astype(np.float64)
-    G = B @ B.T
+    products = np.concatenate([sums.products[:, :k].reshape(-1, d), sums.products[:, k:].sum(axis=0)])
+    weights = pair_weights(shape, n_common, penalties, 0)
+    basis, H = diagonal_basis(B, products, weights)
+    B, products = B @ basis.T, products @ basis.T
     shared = sums.grams[:, k:, k:].sum(axis=0)
     for j in range(len(B)):
-        weights = pair_weights(shape, n_common, penalties, j)
+        before, weights = weights, pair_weights(shape, n_common, penalties, j)
+        changed = np.flatnonzero(weights != before)
+        add_pairs(H, B[changed], (weights - before)[changed])
         if j < C * k:
             c, i = divmod(j, k)
-            mix = np.zeros(len(B))
-            mix[c * k : (c + 1) * k], mix[C * k :] = sums.grams[c, i, :k], sums.grams[c, i, k:]
-            product = sums.products[c, i]
+            own = slice(c * k, (c + 1) * k)
+            mix = sums.grams[c, i]
+            energy = mix[i]
+            b = products[j] - mix[:k] @ B[own] - mix[k:] @ B[common] + energy * B[j]
         else:
             i = j - C * k
-            mix = np.concatenate([sums.grams[:, k + i, :k].ravel(), shared[i]])
-            product = sums.products[:, k + i].sum(axis=0)
-        energy, mix[j] = mix[j], 0.0
-        b = product - mix @ B  # codes × what the other atoms leave of the rows
+            mix, energy = sums.grams[:, k + i, :k].ravel(), shared[i, i]
+            b = products[j] - mix @ B[: C * k] - shared[i] @ B[common] + energy * B[j]
         if penalties.codes == "one" and j < C * k:
-            atom = free_atom(B, G, weights, b, float(energy))
+            B[j] = free_atom(H, b, float(energy)) if energy > 0 else B[j]
         else:
-            atom = sphere_atom(B, G, weights, b, B[j])
-        if atom is not None:
-            B[j] = atom
-            G[j] = G[:, j] = B @ atom
-    return Dictionary.unstacked(B, shape)
+            B[j] = sphere_atom(H, b, B[j])
+    return Dictionary.unstacked(B @ basis, shape)
 
 
-def sphere_atom(B: Floats, G: Floats, weights: Floats, b: Floats, old: Floats) -> Floats | None:
-    """argmin dᵀHd − 2bᵀd over ‖d‖ = 1, H = Σ weights_i B_iB_iᵀ; None if the old atom is as good."""
-    before = float(weights @ (B @ old) ** 2 - 2 * b @ old)
-    length = float(np.linalg.norm(b))
-    if not weights.any():
-        atom = b / length if length > 0 else old
-    else:
-        found = krylov_atom(B, G, weights, b) if length > 0 else None
-        atom = dense_atom(B, weights, b, old) if found is None else found
-    after = float(weights @ (B @ atom) ** 2 - 2 * b @ atom)
-    return atom if after < before else None
+def diagonal_basis(B: Floats, products: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Orthonormal rows (n, d) whose span holds all atoms before and after, and in which Σ w_i B_iB_iᵀ is diagonal; and
+    that matrix. They are d, or twice the number of atoms if that is less.
 
-
-def krylov_atom(B: Floats, G: Floats, weights: Floats, b: Floats) -> Floats | None:
-    """The minimiser where its multiplier is well above zero, which proves it global since H is semidefinite."""
-    root = np.sqrt(weights)
-    y = np.zeros(len(B))
-    mu = shifted_solution(G, root, root * (B @ b), float(b @ b), y)
-    if mu == 0.0:
-        return None
-    atom = (b - (root * y) @ B) / mu
-    return np.asarray(atom / np.linalg.norm(atom))
-
-
-@kernel
-def shifted_solution(G: Floats, root: Floats, g: Floats, squared: float, y: Floats) -> float:
-    """The μ with ‖(H + μI)⁻¹b‖ = 1 by Lanczos steps, from g = W½Bb and ‖b‖²; ``y`` receives (W½GW½ + μI)⁻¹g.
-
-    Returns 0 where μ is not well above zero, or the steps do not suffice.
+    Of this matrix, H from here on, only the diagonal and what is above it are kept up to date and read.
     """
-    n, most = len(g), min(LANCZOS_STEPS, len(g))
-    size = np.sqrt(np.sum(g * g))
-    if size == 0.0:
-        return float(np.sqrt(squared))
-    Q = np.empty((most + 1, n))
-    diagonal, beside, z = np.empty(most), np.empty(most), np.empty(most)
-    scaled = np.empty(n)
-    Q[0] = g / size
-    for m in range(1, most + 1):
-        q, w = Q[m - 1], Q[m]
-        for i in range(n):
-            scaled[i] = root[i] * q[i]
-        for i in range(n):
-            total = 0.0
-            if root[i] > 0.0:
-                for j in range(n):
-                    total += G[i, j] * scaled[j]
-            w[i] = root[i] * total
-        diagonal[m - 1] = np.sum(w * q)
-        for _ in range(2):  # twice is enough to stay orthogonal
-            for p in range(m):
-                along = 0.0
-                for i in range(n):
-                    along += Q[p, i] * w[i]
-                for i in range(n):
-                    w[i] -= along * Q[p, i]
-        norm = np.sqrt(np.sum(w * w))
-        exhausted = norm <= 1e-14 * diagonal[0] or m == n
-        if exhausted or m == most or (m >= 6 and m % 2 == 0):
-            mu = secular_shift(diagonal[:m], beside, size, squared, z)
-            if mu == 0.0:
-                return 0.0
-            if exhausted or norm * abs(z[m - 1]) <= LANCZOS_TOL * size:
-                for p in range(m):
-                    for i in range(n):
-                        y[i] += z[p] * Q[p, i]
-                return float(mu)
-        if m < most:
-            beside[m - 1] = norm
-            for i in range(n):
-                w[i] /= norm
-    return 0.0
+    d = B.shape[1]
+    start = np.eye(d) if 2 * len(B) >= d else np.linalg.qr(np.concatenate([B, products]).T)[0].T
+    inside = B @ start.T
+    values, vectors = np.linalg.eigh((inside.T * weights) @ inside)
+    return vectors.T @ start, np.diag(np.maximum(values, 0.0))
+
+
+def sphere_atom(H: Floats, b: Floats, old: Floats) -> Floats:
+    """argmin dᵀHd − 2bᵀd over ‖d‖ = 1 for a semidefinite H (n, n); the old atom if no other is better."""
+    length = float(np.linalg.norm(b))
+    if not np.diag(H).any():
+        return b / length if length > 0 else old
+    atom = np.empty(len(b))
+    if length > 0 and expanding_solution(H, b, old, atom):
+        return atom
+    whole = both_triangles(H)
+    atom = sphere_quadratic(whole, b).point
+    better = atom @ whole @ atom - 2 * b @ atom < old @ whole @ old - 2 * b @ old
+    return atom if better else old
 
 
 @kernel
-def secular_shift(diagonal: Floats, beside: Floats, size: float, squared: float, z: Floats) -> float:
-    """The shift μ of the tridiagonal T for which d has unit length, and z = (T + μI)⁻¹·size·e₁; 0 if μ is too small."""
-    low, high = SMALL_MULTIPLIER * np.sqrt(squared), np.sqrt(squared)  # ‖d‖ ≤ ‖b‖/μ
-    at_low, at_high = inverse_length(diagonal, beside, size, squared, low, z) - 1.0, 0.0
+def expanding_solution(H: Floats, b: Floats, old: Floats, atom: Floats) -> bool:
+    """The minimiser over a span that grows until it is the minimiser over all; False if that takes too long.
+
+    With r = b − (H + μI)d and μ ≥ 0 no unit vector is better than d by more than ‖r‖²/μ, nor by more than 4‖r‖, since H
+    is semidefinite. The first directions are the old atom, so that nothing gets worse, and what would be right for a
+    diagonal H; then the residual, each time, as a diagonal H + μI would remove it.
+    """
+    n, most = len(b), min(MAX_DIRECTIONS, len(b))
+    V, HV = np.empty((most, n)), np.empty((most, n))
+    T, c = np.empty((most, most)), np.empty(most)
+    diagonal = np.diag(H).copy()
+    allowed = STEP_TOL * (diagonal.max() + np.sqrt(dot(b, b)))
+    new = old.copy()
+    for m in range(most):
+        if m == 1:
+            mu = secular_shift(diagonal - diagonal.min(), b) - diagonal.min()
+            new[:] = b / (diagonal + max(mu, allowed))
+        if not orthogonalise(new, V[:m]):
+            return False
+        V[m] = new
+        multiply(H, new, HV[m])
+        for p in range(m + 1):
+            T[m, p] = T[p, m] = dot(V[p], HV[m])
+        c[m] = dot(new, b)
+        if m == 0 and most > 1:
+            continue
+        z, mu = small_minimum(T[: m + 1, : m + 1], c[: m + 1])
+        atom[:] = 0.0
+        new[:] = b
+        for p in range(m + 1):
+            add_scaled(atom, z[p], V[p])
+            add_scaled(new, -z[p], HV[p])
+        add_scaled(new, -mu, atom)
+        left = np.sqrt(dot(new, new))
+        excess = left * left / mu if left < 4 * mu else 4 * left
+        if 8 * mu >= -allowed and excess <= allowed:
+            atom /= np.sqrt(dot(atom, atom))
+            return True
+        new /= diagonal + max(mu, allowed)
+    return False
+
+
+@kernel
+def small_minimum(T: Floats, c: Floats) -> tuple[Floats, float]:
+    """argmin zᵀTz − 2cᵀz over ‖z‖ = 1 by the eigenvectors of T, and its multiplier."""
+    values, vectors = np.linalg.eigh(T)
+    beta = vectors.T @ c
+    gaps = values - values[0]
+    shift = secular_shift(gaps, beta)
+    z = np.zeros(len(c))
+    for i in range(len(c)):
+        if beta[i] != 0.0 and gaps[i] + shift > 0.0:
+            z[i] = beta[i] / (gaps[i] + shift)
+    if shift == 0.0:  # the hard case: the lowest eigenvector fills up the length
+        z[0] = np.sqrt(max(0.0, 1.0 - dot(z[1:], z[1:])))
+    return vectors @ z, shift - values[0]
+
+
+@kernel
+def orthogonalise(new: Floats, V: Floats) -> bool:
+    """Make ``new`` a unit vector that is orthogonal to the rows of V; False if it lies in their span."""
+    before = np.sqrt(dot(new, new))
+    for _ in range(2):  # twice is enough
+        for p in range(len(V)):
+            add_scaled(new, -dot(V[p], new), V[p])
+    left = np.sqrt(dot(new, new))
+    if not left > 1e-10 * before:
+        return False
+    new /= left
+    return True
+
+
+@kernel
+def secular_shift(gaps: Floats, beta: Floats) -> float:
+    """The t ≥ 0 with Σ β²/(gaps + t)² = 1, or 0 if the sum there is less."""
+    low, high = 0.0, np.sqrt(dot(beta, beta))
+    at_low, at_high = inverse_length(gaps, beta, low) - 1.0, inverse_length(gaps, beta, high) - 1.0
     if at_low >= 0.0:
         return 0.0
-    at_high = inverse_length(diagonal, beside, size, squared, high, z) - 1.0
-    mu = high
-    for _ in range(100):  # 1/‖d(μ)‖ is nearly linear: false position, an end that stays is halved
+    t = high
+    for _ in range(300):  # 1/‖d(t)‖ is nearly linear: false position, an end that stays is halved
         if abs(at_high) <= 1e-15 or high - low <= 1e-15 * high:
             break
-        mu = (low * at_high - high * at_low) / (at_high - at_low)
-        here = inverse_length(diagonal, beside, size, squared, mu, z) - 1.0
+        t = (low * at_high - high * at_low) / (at_high - at_low)
+        here = inverse_length(gaps, beta, t) - 1.0
         if abs(here) <= 1e-15:
             break
         if here > 0.0:
-            high, at_high, at_low = mu, here, 0.5 * at_low
+            high, at_high, at_low = t, here, 0.5 * at_low
         else:
-            low, at_low, at_high = mu, here, 0.5 * at_high
-    inverse_length(diagonal, beside, size, squared, mu, z)
-    return float(mu)
+            low, at_low, at_high = t, here, 0.5 * at_high
+    return float(t)
 
 
 @kernel
-def inverse_length(diagonal: Floats, beside: Floats, size: float, squared: float, mu: float, z: Floats) -> float:
-    """1/‖d(μ)‖, where ‖b − BᵀW½y‖² = ‖b‖² − size·z₁ − μ‖z‖²; z is solved for by elimination from the last row up."""
-    m = len(diagonal)
-    pivot = diagonal[m - 1] + mu
-    z[m - 1] = 1.0 / pivot
-    for i in range(m - 2, -1, -1):
-        pivot = diagonal[i] + mu - beside[i] * beside[i] / pivot
-        z[i] = 1.0 / pivot
-    z[0] *= size
-    total = z[0] * z[0]
-    for i in range(1, m):
-        z[i] *= -beside[i - 1] * z[i - 1]
-        total += z[i] * z[i]
-    left = squared - size * z[0] - mu * total
-    return mu / np.sqrt(left) if left > 0.0 else np.inf
+def inverse_length(gaps: Floats, beta: Floats, t: float) -> float:
+    """1/‖d(t)‖ for d = β/(gaps + t)."""
+    total = 0.0
+    for i in range(len(beta)):
+        if beta[i] != 0.0:
+            if gaps[i] + t == 0.0:
+                return 0.0
+            total += (beta[i] / (gaps[i] + t)) ** 2
+    return 1.0 / np.sqrt(total) if total > 0.0 else np.inf
 
 
-def dense_atom(B: Floats, weights: Floats, b: Floats, old: Floats) -> Floats:
-    """The same by the eigenvectors of H in the span of the atoms that count, b and the old atom."""
-    counted = B[weights > 0]
-    length = float(np.linalg.norm(b))
-    spanning = np.concatenate([counted, b[None] / (length or 1.0), old[None]])
-    sizes, basis = np.linalg.svd(spanning, full_matrices=False)[1:]
-    basis = basis[sizes > 1e-12 * sizes[0]]
-    V = np.sqrt(weights[weights > 0])[:, None] * (counted @ basis.T)
-    return np.asarray(sphere_quadratic(V.T @ V, basis @ b).point @ basis)
-
-
-def free_atom(B: Floats, G: Floats, weights: Floats, b: Floats, count: float) -> Floats | None:
+def free_atom(H: Floats, b: Floats, count: float) -> Floats:
     """argmin count·‖d‖² + dᵀHd − 2bᵀd, an atom of any length (k-means where nothing else counts)."""
-    if count == 0:
-        return None
-    if not weights.any():
-        return b / count
-    root = np.sqrt(weights)
-    y = np.linalg.solve(root[:, None] * G * root + count * np.eye(len(B)), root * (B @ b))
-    return np.asarray((b - (root * y) @ B) / count)
+    return np.asarray(np.linalg.solve(both_triangles(H) + count * np.eye(len(b)), b))
+
+
+@kernel
+def add_pairs(H: Floats, rows: Floats, weights: Floats) -> None:
+    """H += Σ w_p rows_p rows_pᵀ, on and above the diagonal."""
+    for i in range(len(H)):
+        for p in range(len(rows)):
+            add_scaled(H[i, i:], weights[p] * rows[p, i], rows[p, i:])
+
+
+@kernel
+def multiply(H: Floats, v: Floats, out: Floats) -> None:
+    """out = Hv by what is on and above the diagonal: a product waits for memory, and so it reads half of it."""
+    out[:] = 0.0
+    for i in range(len(v)):
+        total = dot(H[i, i:], v[i:])
+        add_scaled(out[i:], v[i], H[i, i:])
+        out[i] += total - v[i] * H[i, i]
+
+
+@kernel
+def dot(a: Floats, b: Floats) -> float:
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel
+def add_scaled(a: Floats, factor: float, b: Floats) -> None:
+    for i in range(len(a)):
+        a[i] += factor * b[i]
+
+
+def both_triangles(H: Floats) -> Floats:
+    return np.asarray(np.triu(H) + np.triu(H, 1).T)
