@@ -95,12 +95,12 @@ def test_blocks_and_mini_batches(digits, tmp_path, monkeypatch):
 
 
 def test_what_was_learned_when_ctrl_c_came_is_kept(digits, tmp_path, monkeypatch):
-    import pellucid.clusters.estimator as estimator
+    from pellucid.clusters import learning
 
     def interrupted(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(estimator, "sweep", interrupted)
+    monkeypatch.setattr(learning, "sweep", interrupted)
     result = run("clusters", "fit", digits[0] / "d.npy", *SMALL, "-o", tmp_path / "m.safetensors", code=1)
     assert "Stopped after 0 sweeps" in result.output
     assert pellucid.load(tmp_path / "m.safetensors").n_iter_ == 0

@@ -556,7 +556,7 @@ def test_too_few_sweeps_are_said_so():
 
 
 def test_stopping_by_hand_keeps_what_was_learned(monkeypatch):
-    from pellucid.clusters import estimator
+    from pellucid.clusters import learning
 
     calls = []
 
@@ -566,7 +566,7 @@ def test_stopping_by_hand_keeps_what_was_learned(monkeypatch):
             raise KeyboardInterrupt
         return sweep(*args)
 
-    monkeypatch.setattr(estimator, "sweep", interrupted)
+    monkeypatch.setattr(learning, "sweep", interrupted)
     X, labels = planted(n=120)
     with pytest.warns(UserWarning, match="Stopped after 2 sweeps"):
         model = CommonalityClustering(3, 2, 2, init=labels, tol=0).fit(X)

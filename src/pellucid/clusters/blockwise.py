@@ -23,8 +23,8 @@ from pellucid._progress import progress
 from pellucid.blocks import Blocks
 from pellucid.clusters.atoms import update_atoms
 from pellucid.clusters.coding import Coder, Sums, code_rows, row_blocks, sums_of
-from pellucid.clusters.learning import FORGET, SETTLED, batch_step
-from pellucid.clusters.model import Dictionary, Floats, Penalties, as_stored, incoherence
+from pellucid.clusters.learning import SETTLED, batch_step
+from pellucid.clusters.model import Dictionary, Floats, Penalties, incoherence
 from pellucid.clusters.starts import leading_directions, sample
 from pellucid.concepts.learning import batches
 from pellucid.solvers._threads import one_blas_thread
@@ -102,7 +102,7 @@ def descend(
     found = None if kept is None else kept.load(rng)
     if found is None:
         some = X.take(sample(len(X), start_rows, rng))
-        start = as_stored(model._starts(some, rng, None)[0][0], X.dtype)
+        start = model._starts(some, rng, None)[0][0].astype(X.dtype)
         state = State(start, None, [np.nan], np.empty(0, dtype=np.uint8))
         if model.batch_size is None:
             state.sums, state.labels = block_sums(X, start, penalties)
@@ -197,10 +197,10 @@ def block_sweep(
     rng: np.random.RandomState,
 ) -> tuple[Dictionary, Sums, NDArray[Any]]:
     """Every atom, then the sums of all rows under the new ones; empty clusters take two passes more."""
-    new = as_stored(update_atoms(sums, dictionary, penalties), X.dtype)
+    new = update_atoms(sums, dictionary, penalties).astype(X.dtype)
     found, labels = block_sums(X, new, penalties)
     for c in np.flatnonzero(found.counts == 0):
-        filled = as_stored(with_new_atoms(X, new, found, int(c), penalties, rng), X.dtype)
+        filled = with_new_atoms(X, new, found, int(c), penalties, rng).astype(X.dtype)
         refound, relabelled = block_sums(X, filled, penalties)
         if objective(refound, filled, penalties) < objective(found, new, penalties):
             new, found, labels = filled, refound, relabelled
@@ -264,8 +264,7 @@ def part_steps(
     rng = np.random.RandomState(seed)
     for block in blocks:
         for rows in batches(len(block), size, rng):
-            dictionary, sums, cost = batch_step(block[rows], dictionary, sums, penalties, FORGET)
-            dictionary = as_stored(dictionary, block.dtype)
+            dictionary, sums, cost = batch_step(block[rows], dictionary, sums, penalties)
             spent += cost * len(rows)
     return dictionary, sums, spent
 

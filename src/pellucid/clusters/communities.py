@@ -24,6 +24,8 @@ NEIGHBOURS = 20
 SCALE_NEIGHBOUR = 7
 FALL = 3.0
 RESOLUTIONS = (1.0, 2.0)
+# node orders that one start tries at each resolution
+ORDERS = 3
 # a pass of moves that changes fewer nodes than this share is the last
 SETTLED = 1e-3
 MAX_PASSES = 50
@@ -171,11 +173,11 @@ def merge(graph: sparse.csr_matrix, labels: Labels, n_clusters: int, by_ratio: b
 
 
 def partition(
-    graph: sparse.csr_matrix, n_clusters: int, n_orders: int, rng: np.random.RandomState
+    graph: sparse.csr_matrix, n_clusters: int, n_starts: int, rng: np.random.RandomState
 ) -> tuple[Labels, Floats]:
-    """The partition into ``n_clusters`` of largest modularity that so many node orders at each resolution and both ways
-    of merging find, and the modularity of all that were found."""
-    found = [_fine_enough(graph, n_clusters, gamma, rng) for gamma in RESOLUTIONS for _ in range(n_orders)]
+    """The partition into ``n_clusters`` of largest modularity that so many starts find, each with a few node orders at
+    each resolution and both ways of merging, and the modularity of all that were found."""
+    found = [_fine_enough(graph, n_clusters, gamma, rng) for gamma in RESOLUTIONS for _ in range(ORDERS * n_starts)]
     best, values = found[0], []
     for by_ratio in (False, True):
         for communities in found:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from copy import copy
 from numbers import Integral, Real
@@ -12,22 +11,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
-from pellucid._progress import progress
 from pellucid.blocks import as_blocks, is_lazy, lazily
 from pellucid.clusters.blockwise import fit_blocks
 from pellucid.clusters.coding import Coder, Labels, Sums, code_rows, row_blocks, row_costs
-from pellucid.clusters.communities import neighbour_graph, partition
-from pellucid.clusters.learning import FORGET, SETTLED, Learned, batch_step, begin, sweep
-from pellucid.clusters.model import Dictionary, Penalties, as_stored
+from pellucid.clusters.learning import Schedule, batch_step, begin, descend, descend_by_batches
+from pellucid.clusters.model import Dictionary, Penalties
 from pellucid.clusters.sizes import ClusterCounts, select_n_clusters
-from pellucid.clusters.starts import first_dictionary, given_labels, kmeans_labels, random_labels, sample
-from pellucid.concepts.learning import batches
+from pellucid.clusters.starts import first_dictionary, given_labels, sample, start_partitions
 from pellucid.solvers._threads import one_blas_thread
 
 # rows that the first dictionaries are made from, and of these the rows that the graph of neighbours is made of
@@ -61,8 +56,8 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
     codes : "ridge"; "lasso" (with ``n_common=0`` a sparse dictionary per cluster, by Sprechmann and Sapiro); or "one",
         where a cluster is one atom of any length with coefficient 1 (k-means, with ``n_common=0, incoherence=0``)
     incoherence_between : "all" atoms of clusters, or only those of different "clusters" (as in DLSI)
-    n_init : int, starts that are tried. Of communities the partition of largest modularity is refined; from "kmeans"
-        and "random" every start is, and the lowest objective kept
+    n_init : int, starts that are tried. Of communities the partition of largest modularity is refined (each start tries
+        three node orders at two resolutions); from "kmeans" and "random" every start is, and the lowest objective kept
     max_iter : int, sweeps over atoms and codes
     tol : float, stop when the objective falls by less than this share in a sweep, or fewer than one row in 2 000 goes
         to another cluster; 0 goes on while anything changes
@@ -185,9 +180,10 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
             starts = self._starts(data, rng, graph)
             if self.batch_size is not None:
                 return self._fit_batches(data, starts[0][0], rng)
-            best: Learned | None = None
+            penalties, best = self._penalties(), None
             for dictionary, labels in starts:
-                state, stopped = self._descend(data, dictionary, labels, rng)
+                first = begin(data, dictionary.astype(data.dtype), labels, penalties)
+                state, stopped = descend(data, first, penalties, self._schedule(), rng)
                 if best is None or state.objective[-1] < best.objective[-1]:
                     best = state
                 if stopped:
@@ -196,57 +192,14 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         self._keep(best.dictionary, best.labels, best.objective, best.sums, data.dtype)
         return self
 
-    def _descend(
-        self, data: NDArray[Any], dictionary: Dictionary, labels: Labels | None, rng: np.random.RandomState
-    ) -> tuple[Learned, bool]:
-        """Sweeps from one start; the second value says that the user stopped them."""
-        penalties = self._penalties()
-        state = begin(data, as_stored(dictionary, data.dtype), labels, penalties)
-        fell = moved = np.inf
-        try:
-            with progress("clustering", self.max_iter, bool(self.verbose)) as advance:
-                for _ in range(self.max_iter):
-                    before, state = state, sweep(data, state, penalties, rng)
-                    fell = (before.objective[-1] - state.objective[-1]) / max(before.objective[-1], 1e-300)
-                    moved = float(np.mean(before.labels != state.labels))
-                    advance(f"objective {state.objective[-1]:.5g}, {moved:.2%} of the rows moved")
-                    if fell <= self.tol or moved < SETTLED * (self.tol > 0):
-                        return state, False
-        except KeyboardInterrupt:
-            warnings.warn(f"Stopped after {state.n_iter} sweeps; what was learned is usable.", stacklevel=4)
-            return state, True
-        if self.tol > 0:
-            warnings.warn(
-                f"CommonalityClustering made {self.max_iter} sweeps and still moved {moved:.2%} of the rows, the "
-                f"objective falling by {fell:.1e} of itself in the last; raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return state, False
-
-    def _fit_batches(
-        self, data: NDArray[Any], dictionary: Dictionary, rng: np.random.RandomState
-    ) -> CommonalityClustering:
+    def _fit_batches(self, data: NDArray[Any], start: Dictionary, rng: np.random.RandomState) -> CommonalityClustering:
         """Mini-batch steps, then one pass for the labels."""
-        penalties, history = self._penalties(), [np.nan]
-        dictionary, sums = as_stored(dictionary, data.dtype), None
-        size = min(int(self.batch_size or 1), len(data))
-        try:
-            with progress("clustering", self.max_iter, bool(self.verbose)) as advance:
-                for _ in range(self.max_iter):
-                    spent = 0.0
-                    for rows in batches(len(data), size, rng):
-                        dictionary, sums, cost = batch_step(np.asarray(data[rows]), dictionary, sums, penalties, FORGET)
-                        dictionary = as_stored(dictionary, data.dtype)
-                        spent += cost * len(rows)
-                    history.append(spent / len(data))
-                    advance(f"cost of a row {history[-1]:.5g}")
-                    if abs(history[-2] - history[-1]) <= max(self.tol, 1e-3 * (self.tol > 0)) * history[-1]:
-                        break
-        except KeyboardInterrupt:
-            warnings.warn(f"Stopped after {len(history) - 1} sweeps; what was learned is usable.", stacklevel=4)
+        penalties = self._penalties()
+        dictionary, sums, history = descend_by_batches(
+            data, start.astype(data.dtype), int(self.batch_size or 1), penalties, self._schedule(), rng
+        )
         last = begin(data, dictionary, None, penalties)
-        self._keep(dictionary, last.labels, history[1:], last.sums if sums is None else sums, data.dtype)
+        self._keep(dictionary, last.labels, history, last.sums if sums is None else sums, data.dtype)
         self.n_iter_, self.inertia_ = len(self.objective_), float(last.objective[-1])
         return self
 
@@ -261,13 +214,12 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         penalties, rng = self._penalties(), check_random_state(self.random_state)
         with one_blas_thread():
             if first:
-                dictionary = as_stored(self._starts(data, rng, None)[0][0], data.dtype)
+                dictionary = self._starts(data, rng, None)[0][0].astype(data.dtype)
                 sums, history = None, []
             else:
-                dictionary = as_stored(Dictionary(self.atoms_, self.common_atoms_), data.dtype)
+                dictionary = Dictionary(self.atoms_, self.common_atoms_).astype(data.dtype)
                 sums, history = Sums(self.counts_, self.products_, self.grams_, 0.0), list(self.objective_)
-            dictionary, sums, cost = batch_step(data, dictionary, sums, penalties, FORGET)
-            dictionary = as_stored(dictionary, data.dtype)
+            dictionary, sums, cost = batch_step(data, dictionary, sums, penalties)
             last = begin(data, dictionary, None, penalties)
         self._keep(dictionary, last.labels, [*history, cost], sums, data.dtype)
         self.n_iter_, self.inertia_ = len(self.objective_), float(last.objective[-1])
@@ -305,7 +257,11 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
             rows = np.arange(len(data))
         else:
             rows = sample(len(data), GRAPH_ROWS if self.init == "auto" else START_ROWS, rng)
-            partitions = self._partitions(np.asarray(data[rows]), rng, graph)
+            partitions, found = start_partitions(
+                np.asarray(data[rows]), self.init, self.n_clusters, self.n_init, graph, rng
+            )
+            if found is not None:
+                self.modularity_ = found
         some = data if len(rows) == len(data) else np.asarray(data[rows])
         size = (self.n_clusters, self.n_atoms)
         return [
@@ -316,24 +272,15 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
             for labels in partitions
         ]
 
-    def _partitions(self, data: NDArray[Any], rng: np.random.RandomState, graph: Any) -> list[Labels]:
-        if self.init == "random":
-            return [random_labels(len(data), self.n_clusters, rng) for _ in range(self.n_init)]
-        if self.n_clusters == 1:
-            return [np.zeros(len(data), dtype=np.int64)]
-        if self.init == "kmeans":
-            return [kmeans_labels(data, self.n_clusters, rng) for _ in range(self.n_init)]
-        labels, self.modularity_ = partition(
-            neighbour_graph(data) if graph is None else graph, self.n_clusters, self.n_init, rng
-        )
-        return [labels]
-
     def _keep(self, dictionary: Dictionary, labels: Labels, objective: list[float], sums: Sums, dtype: Any) -> None:
         self.atoms_, self.common_atoms_ = dictionary.atoms.astype(dtype), dictionary.common.astype(dtype)
         self.labels_ = labels
         self.objective_ = np.array(objective)
         self.n_iter_, self.inertia_ = len(objective) - 1, float(objective[-1]) if objective else 0.0
         self.counts_, self.products_, self.grams_ = sums.counts, sums.products, sums.grams
+
+    def _schedule(self) -> Schedule:
+        return Schedule(self.max_iter, float(self.tol), bool(self.verbose))
 
     def _penalties(self) -> Penalties:
         across = self.incoherence if self.common_incoherence is None else self.common_incoherence

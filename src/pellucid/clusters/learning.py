@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
+from pellucid._progress import progress
 from pellucid.clusters.atoms import update_atoms
 from pellucid.clusters.coding import Coder, Floats, Labels, Sums, code_pass, code_rows, sums_of
 from pellucid.clusters.model import Dictionary, Penalties, incoherence
 from pellucid.clusters.starts import first_atoms
+from pellucid.concepts.learning import batches
 
 # a sweep that moves fewer rows than this share to another cluster is the last
 SETTLED = 5e-4
 # how much of the earlier rows a mini-batch step forgets
 FORGET = 0.1
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to go on: sweeps at most, the least fall of the objective, and whether to show a bar."""
+
+    max_iter: int
+    tol: float
+    verbose: bool
 
 
 @dataclass
@@ -38,6 +51,33 @@ def begin(X: NDArray[Any], dictionary: Dictionary, labels: Labels | None, penalt
     """Codes and clusters of all rows under a first dictionary."""
     sums, found, costs = code_pass(X, Coder(dictionary, penalties, X.dtype), labels)
     return Learned(dictionary, found, costs, sums, [sums.cost + incoherence(dictionary, penalties)])
+
+
+def descend(
+    X: NDArray[Any], state: Learned, penalties: Penalties, schedule: Schedule, rng: np.random.RandomState
+) -> tuple[Learned, bool]:
+    """Sweeps until the rows have settled; the second value says that the user stopped them."""
+    fell = moved = np.inf
+    try:
+        with progress("clustering", schedule.max_iter, schedule.verbose) as advance:
+            for _ in range(schedule.max_iter):
+                before, state = state, sweep(X, state, penalties, rng)
+                fell = (before.objective[-1] - state.objective[-1]) / max(before.objective[-1], 1e-300)
+                moved = float(np.mean(before.labels != state.labels))
+                advance(f"objective {state.objective[-1]:.5g}, {moved:.2%} of the rows moved")
+                if fell <= schedule.tol or moved < SETTLED * (schedule.tol > 0):
+                    return state, False
+    except KeyboardInterrupt:
+        warnings.warn(f"Stopped after {state.n_iter} sweeps; what was learned is usable.", stacklevel=4)
+        return state, True
+    if schedule.tol > 0:
+        warnings.warn(
+            f"CommonalityClustering made {schedule.max_iter} sweeps and still moved {moved:.2%} of the rows, the "
+            f"objective falling by {fell:.1e} of itself in the last; raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return state, False
 
 
 def sweep(X: NDArray[Any], state: Learned, penalties: Penalties, rng: np.random.RandomState) -> Learned:
@@ -63,10 +103,38 @@ def with_new_atoms(
     return Dictionary(atoms, state.dictionary.common)
 
 
+def descend_by_batches(
+    X: NDArray[Any],
+    dictionary: Dictionary,
+    batch_size: int,
+    penalties: Penalties,
+    schedule: Schedule,
+    rng: np.random.RandomState,
+) -> tuple[Dictionary, Sums | None, list[float]]:
+    """Mini-batch steps until the cost hardly changes from sweep to sweep; that cost per row comes last."""
+    sums: Sums | None = None
+    history: list[float] = []
+    try:
+        with progress("clustering", schedule.max_iter, schedule.verbose) as advance:
+            for _ in range(schedule.max_iter):
+                spent = 0.0
+                for rows in batches(len(X), min(batch_size, len(X)), rng):
+                    dictionary, sums, cost = batch_step(np.asarray(X[rows]), dictionary, sums, penalties)
+                    spent += cost * len(rows)
+                history.append(spent / len(X))
+                advance(f"cost of a row {history[-1]:.5g}")
+                least = max(schedule.tol, 1e-3 * (schedule.tol > 0)) * history[-1]
+                if len(history) > 1 and abs(history[-2] - history[-1]) <= least:
+                    break
+    except KeyboardInterrupt:
+        warnings.warn(f"Stopped after {len(history)} sweeps; what was learned is usable.", stacklevel=5)
+    return dictionary, sums, history
+
+
 def batch_step(
-    X: NDArray[Any], dictionary: Dictionary, sums: Sums | None, penalties: Penalties, forget: float
+    X: NDArray[Any], dictionary: Dictionary, sums: Sums | None, penalties: Penalties
 ) -> tuple[Dictionary, Sums, float]:
-    """One mini-batch: its codes, then every atom by the sums so far, in which the earlier rows count ``1 − forget``.
+    """One mini-batch: its codes, then every atom by the sums so far, in which earlier rows count ``1 − FORGET``.
 
     Also returns the batch's cost per row, under the dictionary that it met.
     """
@@ -74,5 +142,6 @@ def batch_step(
     new = sums_of(X, coded, len(dictionary.atoms))
     cost = new.cost / len(X)
     if sums is not None:
-        new.add(sums, 1.0 - forget)
-    return update_atoms(new, dictionary, penalties), new, cost
+        new.add(sums, 1.0 - FORGET)
+    # in the precision in which a model keeps its atoms, so that what is learned is what is kept
+    return update_atoms(new, dictionary, penalties).astype(X.dtype), new, cost

@@ -47,6 +47,10 @@ class Dictionary:
     def stacked(self) -> NDArray[Any]:
         return np.concatenate([self.atoms.reshape(-1, self.atoms.shape[2]), self.common])
 
+    def astype(self, dtype: Any) -> Dictionary:
+        """In the precision in which a model keeps its atoms, so that what is learned is what is kept."""
+        return Dictionary(self.atoms.astype(dtype), self.common.astype(dtype))
+
     @staticmethod
     def unstacked(stacked: NDArray[Any], shape: tuple[int, ...]) -> Dictionary:
         """The reverse of ``stacked``, where ``shape`` is (C, k, d)."""
@@ -80,8 +84,3 @@ def incoherence(dictionary: Dictionary, penalties: Penalties) -> float:
         total = squares.sum() - sum(squares[c * k : (c + 1) * k, c * k : (c + 1) * k].sum() for c in range(C))
     across = ((D @ dictionary.common.T) ** 2).sum()
     return float(penalties.incoherence * total + penalties.common * across)
-
-
-def as_stored(dictionary: Dictionary, dtype: Any) -> Dictionary:
-    """In the precision in which a model keeps its atoms, so that what is learned is what is kept."""
-    return Dictionary(dictionary.atoms.astype(dtype), dictionary.common.astype(dtype))

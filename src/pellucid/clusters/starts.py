@@ -12,7 +12,23 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pellucid._base import unit_rows
 from pellucid.clusters.coding import BLOCK_ROWS, Labels
+from pellucid.clusters.communities import neighbour_graph, partition
 from pellucid.clusters.model import Dictionary, Floats
+
+
+def start_partitions(
+    X: NDArray[Any], init: str, n_clusters: int, n_init: int, graph: Any, rng: np.random.RandomState
+) -> tuple[list[Labels], Floats | None]:
+    """Partitions of rows X to start from, and if they come from communities the modularity of all that were found;
+    ``graph`` is that of the rows' neighbours if it is known."""
+    if init == "random":
+        return [random_labels(len(X), n_clusters, rng) for _ in range(n_init)], None
+    if n_clusters == 1:
+        return [np.zeros(len(X), dtype=np.int64)], None
+    if init == "kmeans":
+        return [kmeans_labels(X, n_clusters, rng) for _ in range(n_init)], None
+    labels, found = partition(neighbour_graph(X) if graph is None else graph, n_clusters, n_init, rng)
+    return [labels], found
 
 
 def sample(n: int, size: int, rng: np.random.RandomState) -> Labels:
