@@ -15,7 +15,7 @@ from pellucid.clusters.model import Dictionary, Floats, Penalties, pair_weights
 from pellucid.solvers._cholesky import kernel
 from pellucid.solvers.sphere import sphere_quadratic
 
-# the objective of a step may be off by this share of ‖H‖ + ‖b‖; after so many directions the step is solved densely
+# the objective of a step may be off by this share of ‖H‖ + ‖b‖; after so many directions a step is given up
 STEP_TOL = 1e-10
 MAX_DIRECTIONS = 60
 
@@ -47,8 +47,13 @@ def update_atoms(sums: Sums, dictionary: Dictionary, penalties: Penalties) -> Di
             b = products[j] - mix @ B[: C * k] - shared[i] @ B[common] + energy * B[j]
         if penalties.codes == "one" and j < C * k:
             B[j] = free_atom(H, b, float(energy)) if energy > 0 else B[j]
-        else:
-            B[j] = sphere_atom(H, b, B[j])
+            continue
+        atom = quick_atom(H, b, B[j])
+        if atom is None:  # H has moved too far from a diagonal: turn all to where it is one again
+            turn, H = diagonal(both_triangles(H))
+            B, products, basis, b = B @ turn, products @ turn, turn.T @ basis, b @ turn
+            atom = sphere_atom(H, b, B[j])
+        B[j] = atom
     return Dictionary.unstacked(B @ basis, shape)
 
 
@@ -61,22 +66,34 @@ def diagonal_basis(B: Floats, products: Floats, weights: Floats) -> tuple[Floats
     d = B.shape[1]
     start = np.eye(d) if 2 * len(B) >= d else np.linalg.qr(np.concatenate([B, products]).T)[0].T
     inside = B @ start.T
-    values, vectors = np.linalg.eigh((inside.T * weights) @ inside)
-    return vectors.T @ start, np.diag(np.maximum(values, 0.0))
+    turn, H = diagonal((inside.T * weights) @ inside)
+    return turn.T @ start, H
+
+
+def diagonal(H: Floats) -> tuple[Floats, Floats]:
+    """Eigenvectors of a semidefinite H (columns), and H in terms of them."""
+    values, vectors = np.linalg.eigh(H)
+    return vectors, np.diag(np.maximum(values, 0.0))
 
 
 def sphere_atom(H: Floats, b: Floats, old: Floats) -> Floats:
     """argmin dᵀHd − 2bᵀd over ‖d‖ = 1 for a semidefinite H (n, n); the old atom if no other is better."""
-    length = float(np.linalg.norm(b))
-    if not np.diag(H).any():
-        return b / length if length > 0 else old
-    atom = np.empty(len(b))
-    if length > 0 and expanding_solution(H, b, old, atom):
-        return atom
+    quick = quick_atom(H, b, old)
+    if quick is not None:
+        return quick
     whole = both_triangles(H)
     atom = sphere_quadratic(whole, b).point
     better = atom @ whole @ atom - 2 * b @ atom < old @ whole @ old - 2 * b @ old
     return atom if better else old
+
+
+def quick_atom(H: Floats, b: Floats, old: Floats) -> Floats | None:
+    """The same where it does not take long, else None."""
+    length = float(np.linalg.norm(b))
+    if not np.diag(H).any():
+        return b / length if length > 0 else old
+    atom = np.empty(len(b))
+    return atom if length > 0 and expanding_solution(H, b, old, atom) else None
 
 
 @kernel
