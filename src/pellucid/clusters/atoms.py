@@ -93,16 +93,26 @@ def quick_atom(H: Floats, b: Floats, old: Floats) -> Floats | None:
     if not np.diag(H).any():
         return b / length if length > 0 else old
     atom = np.empty(len(b))
-    return atom if length > 0 and expanding_solution(H, b, old, atom) else None
+    mu = expanding_solution(H, b, old, atom) if length > 0 else np.nan
+    if np.isnan(mu):
+        return None
+    allowed = STEP_TOL * (np.diag(H).max() + length)
+    if mu < -allowed:  # more atoms than dimensions: is H + μI semidefinite all the same?
+        try:
+            np.linalg.cholesky(both_triangles(H) + (mu + allowed) * np.eye(len(b)))
+        except np.linalg.LinAlgError:
+            return None
+    return atom
 
 
 @kernel
-def expanding_solution(H: Floats, b: Floats, old: Floats, atom: Floats) -> bool:
-    """The minimiser over a span that grows until it is the minimiser over all; False if that takes too long.
+def expanding_solution(H: Floats, b: Floats, old: Floats, atom: Floats) -> float:
+    """The minimiser over a span that grows until it is the minimiser over all, and its multiplier μ; NaN if that takes
+    too long.
 
-    With r = b − (H + μI)d and μ ≥ 0 no unit vector is better than d by more than ‖r‖²/μ, nor by more than 4‖r‖, since H
-    is semidefinite. The first directions are the old atom, so that nothing gets worse, and what would be right for a
-    diagonal H; then the residual, each time, as a diagonal H + μI would remove it.
+    With r = b − (H + μI)d and H + μI semidefinite, as it is for any μ ≥ 0, no unit vector is better than d by more than
+    4‖r‖, nor for μ > 0 by more than ‖r‖²/μ. The first directions are the old atom, so that nothing gets worse, and what
+    would be right for a diagonal H; then the residual, each time, as a diagonal H + μI would remove it.
     """
     n, most = len(b), min(MAX_DIRECTIONS, len(b))
     V, HV = np.empty((most, n)), np.empty((most, n))
@@ -113,9 +123,9 @@ def expanding_solution(H: Floats, b: Floats, old: Floats, atom: Floats) -> bool:
     for m in range(most):
         if m == 1:
             mu = secular_shift(diagonal - diagonal.min(), b) - diagonal.min()
-            new[:] = b / (diagonal + max(mu, allowed))
+            new[:] = b / shifted(diagonal, mu, allowed)
         if not orthogonalise(new, V[:m]):
-            return False
+            return np.nan
         V[m] = new
         multiply(H, new, HV[m])
         for p in range(m + 1):
@@ -132,11 +142,17 @@ def expanding_solution(H: Floats, b: Floats, old: Floats, atom: Floats) -> bool:
         add_scaled(new, -mu, atom)
         left = np.sqrt(dot(new, new))
         excess = left * left / mu if left < 4 * mu else 4 * left
-        if 8 * mu >= -allowed and excess <= allowed:
+        if excess <= allowed:
             atom /= np.sqrt(dot(atom, atom))
-            return True
-        new /= diagonal + max(mu, allowed)
-    return False
+            return float(mu)
+        new /= shifted(diagonal, mu, allowed)
+    return np.nan
+
+
+@kernel
+def shifted(diagonal: Floats, mu: float, least: float) -> Floats:
+    """diagonal + μ, but positive where a negative μ would not leave it so."""
+    return np.maximum(diagonal + mu, np.maximum(0.1 * diagonal, least))
 
 
 @kernel

@@ -59,7 +59,7 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
     n_init : int, starts that are tried. Of communities the partition of largest modularity is refined (each start tries
         three node orders at two resolutions); from "kmeans" and "random" every start is, and the lowest objective kept
     max_iter : int, sweeps over atoms and codes
-    tol : float, stop when the objective falls by less than this share in a sweep, or fewer than one row in 2 000 goes
+    tol : float, stop when the objective falls by less than this share in a sweep, or fewer than one row in 500 goes
         to another cluster; 0 goes on while anything changes
     init : "auto" (communities of the graph of nearest neighbours), "kmeans", "random", or a label from 0 to
         n_clusters − 1 for every row

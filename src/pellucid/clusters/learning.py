@@ -18,7 +18,7 @@ from pellucid.clusters.starts import first_atoms
 from pellucid.concepts.learning import batches
 
 # a sweep that moves fewer rows than this share to another cluster is the last
-SETTLED = 5e-4
+SETTLED = 2e-3
 # how much of the earlier rows a mini-batch step forgets
 FORGET = 0.1
 
