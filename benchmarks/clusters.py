@@ -143,7 +143,7 @@ def growth() -> tuple[list[Row], str]:
     X = X[np.random.default_rng(0).permutation(len(X))]
     rows, notes = [], []
     sizes = (7_500, 15_000, 30_000, 60_000)
-    clusters = (5, 10, 20, 40)
+    clusters = (5, 10, 20, 40, 80)
     for name, values, times in (
         ("N", sizes, [seconds_a_sweep(X[:n], 10) for n in sizes]),
         ("C", clusters, [seconds_a_sweep(X[:20_000], c) for c in clusters]),
@@ -269,8 +269,9 @@ def run(results: Path, names: list[str] | None = None) -> None:
             note,
             *(f"{row.task}: {seconds(row.best['ours'])} {row.ratios} {row.agreement}" for row in rows),
             sep="\n",
+            flush=True,
         )
-    store.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        store.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     rows = [
         Row(**{k: v for k, v in row.items() if k != "ratios"})
         for part in PARTS

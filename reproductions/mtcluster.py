@@ -197,12 +197,14 @@ def run(results: Path, parts: tuple[str, ...] = ("table", "sure", "texture", "at
     kept = store.read()
     if len(kept) == 2 * len(found) + 2:
         paper = dict(zip(("paper: k-means", "paper: DLSI", "paper: MtCluster"), zip(*PAPER.values())))
-        columns = {data.name: kept[f"table-{data.name}"] for data in found}
+        columns = {data.name: {name: kept[f"table-{data.name}"][name] for name in errors_of(data)} for data in found}
         for i, column in enumerate(columns.values()):
             column.update({name: str(values[i]) for name, values in paper.items()})
         text = {
             "table": table(columns, first=tuple(paper)),
-            "sure": table({data.name: kept[f"sure-{data.name}"] for data in found}),
+            "sure": table(
+                {data.name: {name: kept[f"sure-{data.name}"][name] for name in how_sure(data)} for data in found}
+            ),
             "texture": kept["texture"]["text"],
             "atoms": kept["atoms"]["text"],
         }
@@ -248,13 +250,13 @@ on the letters A to F, which sound alike, the partition of largest modularity is
 ## Textures
 
 {texture}Two textures are told apart by the default; what is left lies along the border, where no patch of 16 × 16
-pixels is pure. Of three, the start puts grass and gravel together and splits the bricks by where the joints run: patches
-that overlap are each other's nearest neighbours, and communities follow things in the photographs. Started from the truth
-the dictionaries stay close to it. Which two textures, and how far reduced, was chosen on other mosaics (seeds 100 to 102),
-whose crops of the bricks overlap these. There the same was tried with three textures and without success: neighbours only
-among patches that do not overlap, amplitudes of the patches' spectra (alone and averaged over space) to start from, patches
-without their own mean, native brightness, less reduction, thirds of equal size, and `page`, `text`, tissue and turned
-bricks as the third. The commonality makes little difference here.
+pixels is pure. Of three, the start puts grass and gravel together and splits the bricks by where the joints run:
+patches that overlap are each other's nearest neighbours, and communities follow things in the photographs. Started
+from the truth the dictionaries stay close to it. Which two textures, and how far reduced, was chosen on other mosaics
+(seeds 100 to 102), whose crops of the bricks overlap these. There the same was tried with three textures and without
+success: neighbours only among patches that do not overlap, amplitudes of the patches' spectra (alone and averaged
+over space) to start from, patches without their own mean, native brightness, less reduction, thirds of equal size,
+and `page`, `text`, tissue and turned bricks as the third. The commonality makes little difference here.
 
 ## Atoms
 

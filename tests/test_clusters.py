@@ -18,7 +18,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import pellucid
 from pellucid import CommonalityClustering
 from pellucid._base import unit_rows
-from pellucid.clusters.atoms import diagonal_basis, free_atom, quick_atom, sphere_atom, update_atoms
+from pellucid.clusters.atoms import (
+    diagonal_basis,
+    free_atom,
+    quick_atom,
+    sphere_atom,
+    update_atoms,
+)
 from pellucid.clusters.coding import Coder, code_pass, code_rows, sums_of
 from pellucid.clusters.learning import begin, sweep
 from pellucid.clusters.model import Dictionary, Penalties, incoherence, pair_weights

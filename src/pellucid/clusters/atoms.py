@@ -9,6 +9,7 @@ stays so nearly diagonal that a few products solve each step, however many atoms
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import LinAlgError, cholesky, eigh
 
 from pellucid.clusters.coding import Sums
 from pellucid.clusters.model import Dictionary, Floats, Penalties, pair_weights
@@ -50,7 +51,7 @@ def update_atoms(sums: Sums, dictionary: Dictionary, penalties: Penalties) -> Di
             continue
         atom = quick_atom(H, b, B[j])
         if atom is None:  # H has moved too far from a diagonal: turn all to where it is one again
-            turn, H = diagonal(both_triangles(H))
+            turn, H = diagonal(H)
             B, products, basis, b = B @ turn, products @ turn, turn.T @ basis, b @ turn
             atom = sphere_atom(H, b, B[j])
         B[j] = atom
@@ -72,7 +73,7 @@ def diagonal_basis(B: Floats, products: Floats, weights: Floats) -> tuple[Floats
 
 def diagonal(H: Floats) -> tuple[Floats, Floats]:
     """Eigenvectors of a semidefinite H (columns), and H in terms of them."""
-    values, vectors = np.linalg.eigh(H)
+    values, vectors = eigh(H, lower=False)
     return vectors, np.diag(np.maximum(values, 0.0))
 
 
@@ -97,12 +98,18 @@ def quick_atom(H: Floats, b: Floats, old: Floats) -> Floats | None:
     if np.isnan(mu):
         return None
     allowed = STEP_TOL * (np.diag(H).max() + length)
-    if mu < -allowed:  # more atoms than dimensions: is H + μI semidefinite all the same?
-        try:
-            np.linalg.cholesky(both_triangles(H) + (mu + allowed) * np.eye(len(b)))
-        except np.linalg.LinAlgError:
-            return None
-    return atom
+    # H + μI must be semidefinite; a negative μ is possible where atoms outnumber dimensions
+    proven = mu >= -allowed or is_definite(H, mu + allowed)
+    return atom if proven else None
+
+
+def is_definite(H: Floats, shift: float) -> bool:
+    """Whether H + shift·I is positive definite."""
+    try:
+        cholesky(H + shift * np.eye(len(H)), lower=False, overwrite_a=True)
+    except LinAlgError:
+        return False
+    return True
 
 
 @kernel
