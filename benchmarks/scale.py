@@ -83,14 +83,16 @@ def measure(folder: Path, workers: int) -> dict[str, Any]:
         found |= {"rows": len(X), "parts": len(X.parts)}
         few = np.arange(4096)
         fit(Blocks(X.take(few), client=client), Y.take(few) > 0, 1)  # compiles
-        found["read"], _ = timed(lambda: X.beside(Y).total(energy))
-        with passes() as taken:
-            found["fit"], model = timed(lambda: fit(X, Y, SWEEPS))
+        with passes(client) as taken:
+            X.beside(Y).total(energy)
+            model = fit(X, Y, SWEEPS)
+            model.project(X, "concept 0").total(squares)
         # how many rows each concept has, Gram matrices and signs are the start; then there is a pass for each sweep
-        found["start"], sweeps = sum(taken[:3]), taken[3:]
-        assert len(sweeps) == SWEEPS, taken
-        found["sweep"] = (found["fit"] - found["start"]) / SWEEPS
-        found["project"], _ = timed(lambda: model.project(X, "concept 0").total(squares))
+        assert len(taken) == 5 + SWEEPS, taken
+        pieces = {"read": taken[:1], "start": taken[1:4], "sweep": taken[4:-1], "project": taken[-1:]}
+        for name, pair in pieces.items():
+            times = len(pair) if name == "sweep" else 1
+            found[name], found[f"{name}_cpu"] = (sum(column) / times for column in zip(*pair))
         found["objective"] = model.objective_.tolist()
         found["memory"] = max(client.run(most_memory).values())
         found["memory_here"] = most_memory()
@@ -105,14 +107,16 @@ def fit(X: Any, Y: Any, sweeps: int) -> ConceptSubspaces:
 
 
 @contextmanager
-def passes() -> Iterator[list[float]]:
-    """Seconds of every pass that adds something up."""
-    taken: list[float] = []
+def passes(client: Any) -> Iterator[list[tuple[float, float]]]:
+    """Of every pass that adds something up, its seconds and those that the workers' processors spent on it."""
+    taken: list[tuple[float, float]] = []
     plain = Blocks.total
 
     def total(self: Blocks, function: Any) -> Any:
-        took, result = timed(lambda: plain(self, function))
-        taken.append(took)
+        spent, begun = sum(client.run(time.process_time).values()), time.perf_counter()
+        result = plain(self, function)
+        took = time.perf_counter() - begun
+        taken.append((took, sum(client.run(time.process_time).values()) - spent))
         return result
 
     Blocks.total = total  # type: ignore[method-assign]
@@ -128,12 +132,6 @@ def energy(pair: tuple[np.ndarray, np.ndarray]) -> float:
 
 def squares(block: np.ndarray) -> float:
     return float(np.vdot(block, block))
-
-
-def timed(call: Any) -> tuple[float, Any]:
-    begun = time.perf_counter()
-    result = call()
-    return time.perf_counter() - begun, result
 
 
 def most_memory() -> int:
@@ -155,26 +153,34 @@ def keep(found: dict[str, Any]) -> None:
         f"Printed by `python -m benchmarks.scale` on {facts['date']}, {facts['cores']} cores: {last['rows']:,} float32 "
         f"vectors of {DIMENSION} dimensions with {CONCEPTS} concepts in Parquet files of {FILE_ROWS:,} rows, "
         f'`ConceptSubspaces({ATOMS}, update="bcd")` over `Blocks` on worker processes of one thread each. '
-        "Rows a second; reading is a pass that adds up all numbers, vectors and labels.",
+        "Rows a second, and in brackets rows for each second that a worker's processor spent, which is what a machine "
+        "busy with other work does not slow down; reading is a pass that adds up all numbers, vectors and labels.",
         "",
-        "| workers | reading | start (two passes) | a sweep | a sweep / reading | projection "
+        "| workers | reading | start (two passes) | a sweep | a sweep / reading (processor) | projection "
         "| most memory of a worker | of the caller |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for run in (runs[key] for key in sorted(runs)):
-        rates = {name: f"{run['rows'] / run[name]:,.0f}" for name in ("read", "start", "sweep", "project")}
+        rates = {
+            name: f"{run['rows'] / run[name]:,.0f} ({run['rows'] / run[name + '_cpu']:,.0f})"
+            for name in ("read", "start", "sweep", "project")
+        }
         cells = [
-            str(run["workers"]), rates["read"], rates["start"], rates["sweep"], f"{run['sweep'] / run['read']:.2f}",
-            rates["project"], f"{run['memory'] / 1e6:.0f} MB", f"{run['memory_here'] / 1e6:.0f} MB",
+            str(run["workers"]), rates["read"], rates["start"], rates["sweep"],
+            f"{run['sweep_cpu'] / run['read_cpu']:.2f}", rates["project"],
+            f"{run['memory'] / 1e6:.0f} MB", f"{run['memory_here'] / 1e6:.0f} MB",
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     if {"1", "2"} <= set(runs):
-        gained = {name: runs["1"][name] / runs["2"][name] for name in ("read", "start", "sweep", "project")}
+        names = ("read", "start", "sweep", "project")
+        gained = {name: runs["1"][name] / runs["2"][name] for name in names}
+        spent = {name: runs["2"][f"{name}_cpu"] / runs["1"][f"{name}_cpu"] for name in names}
         same = np.allclose(runs["1"]["objective"], runs["2"]["objective"], rtol=1e-12)
         lines += [
             "",
             "Two workers against one: " + ", ".join(f"{name} {factor:.2f}×" for name, factor in gained.items())
-            + f"; the objectives are {'the same' if same else 'NOT the same'}.",
+            + "; their processors together spent " + ", ".join(f"{factor:.2f}×" for factor in spent.values())
+            + f" of what one did; the objectives are {'the same' if same else 'NOT the same'}.",
         ]  # fmt: skip
     lines += [
         "",
@@ -189,9 +195,9 @@ def keep(found: dict[str, Any]) -> None:
 
 
 def billion(one: dict[str, Any], rows: float = 1e9, workers: int = 64) -> str:
-    """What more rows would take on more workers, on paper: from the rates of one, if no worker waits for another."""
-    sweep, start = (rows / (workers * one["rows"] / one[name]) / 60 for name in ("sweep", "start"))
-    read = workers * one["rows"] / one["sweep"] * DIMENSION * 4 / 1e9
+    """What more rows would take on more workers, on paper: from what one's processor spent, if nobody waits."""
+    sweep, start = (rows / (workers * one["rows"] / one[f"{name}_cpu"]) / 60 for name in ("sweep", "start"))
+    read = workers * one["rows"] / one["sweep_cpu"] * DIMENSION * 4 / 1e9
     parts = -(-rows // (PART_BLOCKS * BLOCK_ROWS))
     up, down = parts * one["sent_up"] / one["parts"] / 1e6, workers * one["sent_down"] / 1e6
     return (
