@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import numpy as np
 from pellucid.binary import BinaryAutoencoder, CombinedConcepts, IterativeAssignment
 from pellucid.metrics import binary_recovery
 from reproductions.categorical_data import Problem, floor, independent, n_independent, tree
+from reproductions.common import Cells
 
 SIZES = tuple(2**k for k in range(4, 13))
 DECIBELS = (0, 6, 12, 20, 30)
 RATIOS = (1, 2, 8)
 SEEDS = range(12_000, 12_010)
+CELLS = Cells(Path(__file__).parent / "results" / "categorical_structure" / "cells.txt")
 BARS = "near | exact | bits wrong | oracle | ratio | false | CKA | seconds"
 
 
@@ -28,26 +31,24 @@ def measure(model: Any, problem: Problem) -> tuple[float, ...]:
     return (found.near, found.exact, found.distances.mean(), problem.oracle, found.false, model.cka_, spent)
 
 
-def row(cells: list[str], measured: list[tuple[float, ...]]) -> str:
+def row(cells: list[str], measure_all: Callable[[], list[tuple[float, ...]]], *more: float) -> str:
+    """A line of a table; ``more`` tells it from another with the same first cells."""
+    return CELLS.line(" ".join([*cells, *map(str, more)]), lambda: shown_row(cells, measure_all()))
+
+
+def shown_row(cells: list[str], measured: list[tuple[float, ...]]) -> str:
     near, exact, wrong, oracle, false, fit, spent = np.mean(measured, axis=0)
     ratio = f"{wrong / oracle:.2f}" if oracle > 0 else "1" if wrong == 0 else "–"
     shown = [f"{near:.1f}", f"{exact:.1f}", f"{wrong:.2f}", f"{oracle:.2f}", ratio, f"{false:.2f}", f"{fit:.3f}"]
-    print(line := "| " + " | ".join([*cells, *shown, f"{spent:.2f}"]) + " |", flush=True)
-    return line
+    return "| " + " | ".join([*cells, *shown, f"{spent:.2f}"]) + " |"
 
 
 def table(first: str) -> list[str]:
     return [f"| {first} | {BARS} |", "| --- " * (first.count("|") + 1 + BARS.count("|") + 1) + "|"]
 
 
-def average(make: Callable[[], Any], draw: Callable[[int], Problem]) -> tuple[list[tuple[float, ...]], int]:
-    """Every seed, and the number of concepts."""
-    measured, concepts = [], []
-    for seed in SEEDS:
-        problem = draw(seed)
-        measured.append(measure(make(), problem))
-        concepts.append(problem.S.shape[1])
-    return measured, round(float(np.mean(concepts)))
+def each_seed(make: Callable[[], Any], draw: Callable[[int], Problem]) -> list[tuple[float, ...]]:
+    return [measure(make(), draw(seed)) for seed in SEEDS]
 
 
 def default() -> BinaryAutoencoder:
@@ -77,9 +78,10 @@ def low_rank(sizes: tuple[int, ...] = SIZES) -> str:
 
 
 def cell(p: int, decibel: int, ratio: int, spread: float = 0.3) -> str:
-    measured, b = average(default, lambda seed: independent(p, ratio, decibel, seed, spread))
+    b = n_independent(p)
     d = f"{ratio * b} ({ratio}b)" if ratio > 1 else f"{b} (b)"
-    return row([str(p), str(decibel), d, str(b), f"{floor(p, ratio, decibel):.2f}"], measured)
+    cells = [str(p), str(decibel), d, str(b), f"{floor(p, ratio, decibel):.2f}"]
+    return row(cells, lambda: each_seed(default, lambda seed: independent(p, ratio, decibel, seed, spread)), spread)
 
 
 def noise_alone() -> str:
@@ -90,15 +92,16 @@ def noise_alone() -> str:
         "| --- | --- | --- | --- |",
     ]
     for p, d in ((16, 8), (32, 14), (64, 10), (64, 20), (64, 80), (100, 200), (256, 42), (1024, 88), (4096, 178)):
-        found = [
-            BinaryAutoencoder(random_state=seed)
-            .fit(np.random.default_rng(seed).standard_normal((p, d)))
-            .concepts_.shape[1]
-            for seed in range(12_000, 12_020)
-        ]
-        print(line := f"| {p} | {d} | {found.count(0)} of 20 | {max(found)} |", flush=True)
-        lines.append(line)
+        lines.append(CELLS.line(f"noise {p} {d}", lambda p=p, d=d: noise_cell(p, d)))
     return "\n".join(lines) + "\n\n"
+
+
+def noise_cell(p: int, d: int) -> str:
+    found = [
+        BinaryAutoencoder(random_state=seed).fit(np.random.default_rng(seed).standard_normal((p, d))).concepts_.shape[1]
+        for seed in range(12_000, 12_020)
+    ]
+    return f"| {p} | {d} | {found.count(0)} of 20 | {max(found)} |"
 
 
 def paper_rule() -> str:
@@ -120,8 +123,8 @@ def rule_cell(p: int, decibel: int, tolerance: float | None) -> str:
         n_independent(p), acceptance="relative", tolerance=tolerance or 0.0, n_chains=128, max_iter=100, random_state=0
     )
     make = default if tolerance is None else lambda: told
-    measured, b = average(make, lambda seed: independent(p, 2, decibel, seed))
-    return row([str(p), str(decibel), str(tolerance), str(b)], measured)
+    cells = [str(p), str(decibel), str(tolerance), str(n_independent(p))]
+    return row(cells, lambda: each_seed(make, lambda seed: independent(p, 2, decibel, seed)))
 
 
 def hierarchies() -> str:
@@ -145,9 +148,11 @@ def hierarchies() -> str:
 
 
 def tree_cell(kind: str, p: int, decibel: int, method: str) -> str:
-    measured, b = average(METHODS[method], lambda seed: tree(p, decibel, seed, kind == "hybrid"))
+    draw = lambda seed: tree(p, decibel, seed, kind == "hybrid")  # noqa: E731
+    b = round(float(np.mean([draw(seed).S.shape[1] for seed in SEEDS])))
     d = max(200, b)
-    return row([kind, str(p), str(decibel), str(d), method, str(b), f"{floor(p, d / b, decibel):.2f}"], measured)
+    cells = [kind, str(p), str(decibel), str(d), method, str(b), f"{floor(p, d / b, decibel):.2f}"]
+    return row(cells, lambda: each_seed(METHODS[method], draw))
 
 
 METHODS: dict[str, Callable[[], Any]] = {

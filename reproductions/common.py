@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,27 @@ def flickr8k(centre: bool = True) -> Task:
         [np.sort(train[:half]), np.flatnonzero(split == "dev"), np.flatnonzero(split == "test"), np.sort(train[half:])],
         centre=centre,
     )
+
+
+class Cells:
+    """Lines of tables that take long: each is kept in a file as soon as it is measured, so that a run that was stopped
+    can go on there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.known = dict(line.split("\t", 1) for line in path.read_text("utf-8").splitlines()) if path.exists() else {}
+
+    def line(self, key: str, measure: Callable[[], str]) -> str:
+        if key not in self.known:
+            self.known[key] = measure()
+            print(self.known[key], flush=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(f"{key}\t{self.known[key]}\n")
+        return self.known[key]
+
+    def forget(self) -> None:
+        self.known = {}
+        self.path.unlink(missing_ok=True)
 
 
 def stamp(script: str) -> str:

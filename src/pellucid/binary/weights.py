@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pellucid.binary.counts import Bits, shared_items
-from pellucid.solvers import nnls_gram
+from pellucid.solvers._batch import Problem, certified
 from pellucid.solvers._checks import as_matrix, as_nonnegative, check_finite
 from pellucid.solvers._cholesky import Floats
 from pellucid.solvers._threads import one_blas_thread, run_rows
 
 # the shortest beginning of the concepts, strongest first, whose loss is within this share of the best is enough
 ENOUGH = 1e-4
+TOLERANCE, MAX_ITER = 1e-8, 10_000
 
 
 def as_bits(values: ArrayLike, name: str, rows: int | None = None) -> Bits:
@@ -93,9 +94,17 @@ def fit_weights(features: Floats, S: Bits, sparsity: float, start: Floats | None
     c = concept_lengths(features, part) - 0.5 * sparsity * sides[varied]
     scale = float(G.diagonal().max())
     G /= scale
-    init = None if start is None else start[varied][None]
-    weights[varied] = nnls_gram(c[None] / scale, G, init=init).codes[0]
+    weights[varied] = nonnegative(G, c / scale, np.zeros(varied.size) if start is None else start[varied])
     return weights
+
+
+def nonnegative(G: Floats, c: Floats, start: Floats) -> Floats:
+    """The minimum of ½πᵀGπ − cᵀπ over π ≥ 0. As :func:`pellucid.solvers.nnls_gram`, but for a matrix that is known to be
+    a Gram matrix: to check that takes longer than to solve."""
+    codes, kkt = start[None].copy(), np.empty(1)
+    everything = np.ones((1, len(c)), dtype=np.bool_)
+    Problem(G, 0.0, 0.0, 0.0, np.inf, TOLERANCE, MAX_ITER).solve(c[None], everything, codes, kkt)
+    return np.asarray(certified("concept_weights", codes, kkt, TOLERANCE).codes[0])
 
 
 def alignment(features: Floats, S: Bits, weights: Floats) -> float:

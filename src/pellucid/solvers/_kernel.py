@@ -28,6 +28,8 @@ from pellucid.solvers._cholesky import (
 
 # coordinate descent hands over to the active set after this many sweeps at the latest
 SWEEPS = 40
+# with more free coordinates than this, sweeps go on while each is shorter than the last by this share
+MANY, QUICK = 128, 0.5
 # a slope below this share of its terms is round-off
 LEVEL = 1e-6
 # a start whose fit is that many times the data is dropped
@@ -97,10 +99,13 @@ def is_free(value: float, alpha: float, lower: float, upper: float) -> bool:
 def descend(
     G: Floats, w: Floats, a: Floats, alpha: Floats, lower: Floats, upper: Floats, sweeps: int, settled: float
 ) -> int:
-    """Coordinate descent until a sweep changes no coordinate's freedom (or nothing by more than ``settled``)."""
+    """Coordinate descent until a sweep changes no coordinate's freedom (or nothing by more than ``settled``); with many
+    free, for which a factor is dear, as long as sweeps get shorter quickly."""
+    before = np.inf
     for sweep in range(sweeps):
         changed = False
         largest = 0.0
+        n_free = 0
         for j in range(a.size):
             old = a[j]
             new = best_coordinate(old, w[j], alpha[j], lower[j], upper[j])
@@ -110,8 +115,10 @@ def descend(
                 largest = max(largest, abs(new - old))
                 if is_free(old, alpha[j], lower[j], upper[j]) != is_free(new, alpha[j], lower[j], upper[j]):
                     changed = True
-        if not changed or largest <= settled:
+            n_free += is_free(new, alpha[j], lower[j], upper[j])
+        if largest <= settled or (not changed and (n_free <= MANY or largest > QUICK * before)):
             return sweep + 1
+        before = largest
     return sweeps
 
 
@@ -342,6 +349,10 @@ def solve_rows(
             scale = data_scale(c, w, forced)
         sweeps = descend(local, w, a, alphas, lo, hi, min(SWEEPS, max_iter), tol * scale)
         left = max_iter - sweeps
+        if size > MANY:  # sweeps may have got there; few coordinates are finished by a factor in any case
+            refresh(local, c, a, w)
+            if kkt_residual(c, w, a, alphas, lo, hi, forced) <= tol:
+                left = 0
         while left > 0 and not finish(
             local, c, w, a, alphas, lo, hi, L, free, waiting, sign, direction, forced, tol, left
         ):
