@@ -1,12 +1,15 @@
 """Paper 2: small structures (Figures 2, 3 and A.3), recovery under noise (Figure 4), other methods, words (Figure 5).
 
-``python -m reproductions.categorical_structure words`` measures the named sections alone and leaves the others.
+``python -m reproductions.categorical_structure words`` measures the named sections alone and leaves the others;
+with ``--resume`` it goes on where a run was stopped, whose cells are in results/categorical_structure/cells.txt.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -30,8 +33,8 @@ from pellucid.binary import (
 from pellucid.binary.items import all_cuts
 from pellucid.binary.weights import centred, strongest, unit_kernel
 from pellucid.metrics import binary_recovery, cka
-from reproductions.categorical_data import independent, small_structures, tree
-from reproductions.categorical_recovery import SEEDS, hierarchies, low_rank, noise_alone, paper_rule
+from reproductions.categorical_data import Problem, independent, small_structures, tree
+from reproductions.categorical_recovery import CELLS, SEEDS, hierarchies, low_rank, noise_alone, paper_rule
 from reproductions.categorical_words import words
 from reproductions.common import stamp, write
 
@@ -137,24 +140,26 @@ def baselines(results: Path) -> str:
     for p, decibel in ((32, 20), (256, 6), (256, 20)):
         drawn = [independent(p, 2, decibel, seed) for seed in SEEDS[:3]]
         for name, method in METHODS.items():
-            if p > 32 and method is semidefinite:
-                continue
-            measured = []
-            for problem in drawn:
-                S = method(problem.X, problem.S.shape[1])
-                found = binary_recovery(S, problem.S)
-                fit = cka(problem.X, S * np.sqrt(concept_weights(problem.X, S)))
-                after = improve_concepts(problem.X, S, max_sweeps=3)
-                exact = binary_recovery(after.concepts, problem.S).exact
-                losses = after.losses[0], after.losses[-1]
-                measured.append((found.exact, found.distances.mean(), found.false, fit, *losses, exact, after.cka))
-            mean = np.mean(measured, axis=0)
-            digits = (1, 1, 1, 3, 4, 4, 1, 3)
-            cells = [str(p), str(drawn[0].S.shape[1]), str(decibel), name]
-            lines.append("| " + " | ".join(cells + [f"{v:.{k}f}" for v, k in zip(mean, digits)]) + " |")
-            print(lines[-1], flush=True)
+            if p == 32 or method is not semidefinite:
+                cells = [str(p), str(drawn[0].S.shape[1]), str(decibel), name]
+                lines.append(CELLS.line(" ".join(cells), partial(beside, cells, method, drawn)))
     lines += ["", combination()]
     return "\n".join(lines) + "\n\n"
+
+
+def beside(cells: list[str], method: Callable, problems: list[Problem]) -> str:
+    """How well a method does, alone and with the local search on top."""
+    measured = []
+    for problem in problems:
+        S = method(problem.X, problem.S.shape[1])
+        found = binary_recovery(S, problem.S)
+        fit = cka(problem.X, S * np.sqrt(concept_weights(problem.X, S)))
+        after = improve_concepts(problem.X, S, max_sweeps=3)
+        exact = binary_recovery(after.concepts, problem.S).exact
+        losses = after.losses[0], after.losses[-1]
+        measured.append((found.exact, found.distances.mean(), found.false, fit, *losses, exact, after.cka))
+    digits = (1, 1, 1, 3, 4, 4, 1, 3)
+    return "| " + " | ".join(cells + [f"{v:.{k}f}" for v, k in zip(np.mean(measured, axis=0), digits)]) + " |"
 
 
 def combination() -> str:
@@ -189,11 +194,13 @@ SECTIONS = {
 }
 
 
-def run(results: Path, names: tuple[str, ...] = ()) -> None:
+def run(results: Path, names: tuple[str, ...] = (), resume: bool = False) -> None:
     """Measure the sections (all if none is named); each is kept in a file of its own until the next time."""
     warnings.simplefilter("ignore", ConvergenceWarning)  # of the methods beside ours
     parts = results / "categorical_structure"
     parts.mkdir(exist_ok=True)
+    if not resume:
+        CELLS.forget()
     for name in names or SECTIONS:
         (parts / f"{name}.txt").write_text(SECTIONS[name](results), encoding="utf-8")
     found = [(parts / f"{name}.txt") for name in SECTIONS]
@@ -202,4 +209,5 @@ def run(results: Path, names: tuple[str, ...] = ()) -> None:
 
 
 if __name__ == "__main__":
-    run(Path(__file__).parent / "results", tuple(sys.argv[1:]))
+    asked = [name for name in sys.argv[1:] if name != "--resume"]
+    run(Path(__file__).parent / "results", tuple(asked), "--resume" in sys.argv)

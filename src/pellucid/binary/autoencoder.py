@@ -10,14 +10,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from pellucid.binary.adaptive import adaptive_states
+from pellucid.binary.adaptive import FEW_ITEMS, adaptive_states
 from pellucid.binary.counts import Bits
+from pellucid.binary.few import few_concepts, filled
 from pellucid.binary.greedy import greedy_concepts
 from pellucid.binary.model import BinaryModel
 from pellucid.binary.refine import refine_bits, to_bits, unique_columns, with_made_of_others
 from pellucid.binary.sampling import chain_states, energies, exhaustive_states
 from pellucid.binary.spectrum import Spectrum, signal_rank
-from pellucid.binary.weights import alignment, strongest, unit_kernel
+from pellucid.binary.weights import alignment, fit_weights, strongest, unit_kernel
 from pellucid.solvers._checks import FloatMatrix
 from pellucid.solvers._cholesky import Floats
 from pellucid.solvers._threads import one_blas_thread
@@ -26,6 +27,8 @@ from pellucid.solvers._threads import one_blas_thread
 POOL = 4096
 # singular values that are too few to say what noise is
 FEW = 16
+# items of which two binary sets can be told apart at all
+FEWEST = 8
 
 
 class BinaryAutoencoder(BinaryModel):
@@ -118,8 +121,28 @@ class BinaryAutoencoder(BinaryModel):
             fit = alignment(spectrum.features, S, weights)
             if fit > best[1] or not best[2]:
                 best = S, fit, rank
-        self._finish(spectrum, mean, scale, best[0], best[2], float(self.sparsity))
+        S, rank = best[0], best[2]
+        if self.rank is None and self.acceptance == "adaptive" and S.shape[1] < max(1, rank):
+            S = self._of_few_items(spectrum, S, signal_rank(spectrum.values, *data.shape), rng)
+            rank = max(rank, S.shape[1])
+        self._finish(spectrum, mean, scale, S, rank, float(self.sparsity))
         return self
+
+    def _of_few_items(self, spectrum: Spectrum, S: Bits, rank: int, rng: np.random.RandomState) -> Bits:
+        """Where noise leaves states of few items untold apart: all concepts together, if they fit much better."""
+        features = spectrum.features
+        if FEWEST <= len(S) < FEW_ITEMS:
+            found = few_concepts(features, rank, rng)
+        elif len(S) == FEW_ITEMS and 0 < S.shape[1] < rank:
+            found = filled(features, S, rank, rng)
+        else:
+            return S
+        if not found.shape[1]:
+            return S
+        found = unique_columns(to_bits(2.0 * refine_bits(features, found) - 1.0))
+        found, weights = strongest(features, found, float(self.sparsity), self.max_concepts)
+        before = alignment(features, S, fit_weights(features, S, float(self.sparsity)))
+        return found if alignment(features, found, weights) > before else S
 
     def _ranks(self, values: Floats, p: int, d: int) -> list[int]:
         """Dimensions to search in: those that stand out from noise. Where all directions carry signal none does, so up

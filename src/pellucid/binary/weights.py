@@ -99,8 +99,8 @@ def fit_weights(features: Floats, S: Bits, sparsity: float, start: Floats | None
 
 
 def nonnegative(G: Floats, c: Floats, start: Floats) -> Floats:
-    """The minimum of ½πᵀGπ − cᵀπ over π ≥ 0. As :func:`pellucid.solvers.nnls_gram`, but for a matrix that is known to be
-    a Gram matrix: to check that takes longer than to solve."""
+    """The minimum of ½πᵀGπ − cᵀπ over π ≥ 0, as by :func:`pellucid.solvers.nnls_gram`; but that G is a Gram matrix is
+    known, and to check it would take longer than to solve."""
     codes, kkt = start[None].copy(), np.empty(1)
     everything = np.ones((1, len(c)), dtype=np.bool_)
     Problem(G, 0.0, 0.0, 0.0, np.inf, TOLERANCE, MAX_ITER).solve(c[None], everything, codes, kkt)
