@@ -14,6 +14,7 @@ from pellucid.binary.refine import nearest_bits, orthogonal_components, own_part
 from pellucid.binary.sampling import chain_states, energies, exhaustive_states, settle
 from pellucid.binary.spectrum import signal_rank, spectrum_of_items
 from pellucid.metrics import binary_recovery, cka
+from pellucid.solvers import set_threads
 from test_binary_weights import embed, random_bits
 
 GOLDEN = Path(__file__).parent / "golden" / "binary_autoencoder.safetensors"
@@ -177,8 +178,10 @@ def test_the_same_seed_gives_the_same_bits_on_any_number_of_threads():
     X = noisy(random_bits(256, 15, 5), 30, 0.4)
     found = []
     for threads in (1, 2):
+        set_threads(threads)
         with threadpool_limits(threads):
             found.append(BinaryAutoencoder(random_state=7).fit(X))
+    set_threads(None)
     assert np.array_equal(found[0].concepts_, found[1].concepts_)
     assert np.array_equal(found[0].weights_, found[1].weights_)
 

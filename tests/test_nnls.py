@@ -237,6 +237,18 @@ def test_gram_form_with_many_variables(rng):
     assert result.kkt[0] < 1e-8
 
 
+@pytest.mark.parametrize("alike", [0.0, 0.999])
+def test_many_free_coordinates_are_exact_whether_sweeps_or_a_factor_finish(alike):
+    rng = np.random.default_rng(0)
+    atoms = rng.standard_normal((200, 4000)) * np.sqrt(1 - alike**2)
+    atoms[100:] += alike * atoms[:100] / np.sqrt(1 - alike**2)
+    codes = rng.uniform(0.5, 1, 200)
+    G = atoms @ atoms.T
+    result = nnls_gram((G @ codes)[None], G)
+    assert result.kkt[0] < 1e-11
+    np.testing.assert_allclose(result.codes[0], codes, rtol=1e-7)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_narrow_floats_are_kept_narrow_and_right(rng, dtype):
     X, atoms = rng.standard_normal((40, 16)).astype(dtype), rng.standard_normal((9, 16)).astype(dtype)
