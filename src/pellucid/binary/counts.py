@@ -13,8 +13,6 @@ from pellucid.solvers._cholesky import Floats, kernel
 from pellucid.solvers._threads import run_rows
 
 Bits = NDArray[np.uint8]
-# words of a concept that are counted at a time, so that those of a block of concepts stay in the cache
-WORDS = 64
 
 
 @intrinsic
@@ -25,16 +23,23 @@ def ones(typing_context: Any, word: Any) -> Any:
 
 @kernel
 def count_shared(packed: NDArray[np.uint64], shared: Floats, begin: int, end: int) -> None:
-    """shared[i, j] = items that concepts i and j both have, for i from begin to end and j ≤ i."""
+    """shared[i, j] = shared[j, i] = items that concepts i and j both have, for i from begin to end and j ≤ i; four
+    others at a time, so that a word of concept i is read once for all of them."""
     n_words = packed.shape[1]
-    for first in range(0, n_words, WORDS):
-        last = min(first + WORDS, n_words)
-        for i in range(begin, end):
-            for j in range(i + 1):
-                total = np.uint64(0)
-                for k in range(first, last):
-                    total += ones(packed[i, k] & packed[j, k])  # type: ignore[call-arg]
-                shared[i, j] += float(total)
+    for i in range(begin, end):
+        for j in range(0, i + 1, 4):
+            # beyond i the count is made in vain, and left to the row it belongs to
+            second, third, fourth = min(j + 1, i), min(j + 2, i), min(j + 3, i)
+            a = b = c = d = np.uint64(0)
+            for k in range(n_words):
+                word = packed[i, k]
+                a += ones(word & packed[j, k])  # type: ignore[call-arg]
+                b += ones(word & packed[second, k])  # type: ignore[call-arg]
+                c += ones(word & packed[third, k])  # type: ignore[call-arg]
+                d += ones(word & packed[fourth, k])  # type: ignore[call-arg]
+            shared[i, j], shared[i, second], shared[i, third], shared[i, fourth] = a, b, c, d
+        for j in range(i):
+            shared[j, i] = shared[i, j]
 
 
 def shared_items(S: Bits) -> Floats:
@@ -44,6 +49,6 @@ def shared_items(S: Bits) -> Floats:
     packed = np.zeros((b, -(-p // 64) * 8), dtype=np.uint8)
     packed[:, : bytes_.shape[1]] = bytes_
     words = packed.view(np.uint64)
-    shared = np.zeros((b, b))
+    shared = np.empty((b, b))
     run_rows(lambda begin, end: count_shared(words, shared, begin, end), b)
-    return np.asarray(np.tril(shared) + np.tril(shared, -1).T)
+    return shared

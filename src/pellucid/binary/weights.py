@@ -15,6 +15,8 @@ from pellucid.solvers._threads import one_blas_thread, run_rows
 
 # the shortest beginning of the concepts, strongest first, whose loss is within this share of the best is enough
 ENOUGH = 1e-4
+# concepts that are multiplied with the items at a time: with fewer, the items would be read too often
+COLUMNS = 256
 TOLERANCE, MAX_ITER = 1e-8, 10_000
 
 
@@ -71,7 +73,7 @@ def concept_lengths(features: Floats, S: Bits) -> Floats:
         np.einsum("ij,ij->j", along, along, out=lengths[begin:end])
 
     with one_blas_thread():
-        run_rows(block, S.shape[1])
+        run_rows(block, S.shape[1], min_rows=COLUMNS)
     return lengths
 
 
