@@ -34,9 +34,9 @@ def count_shared(packed: NDArray[np.uint64], shared: Floats, begin: int, end: in
             for k in range(n_words):
                 word = packed[i, k]
                 a += ones(word & packed[j, k])  # type: ignore[call-arg]
-                b += ones(word & packed[second, k])  # type: ignore[call-arg]
-                c += ones(word & packed[third, k])  # type: ignore[call-arg]
-                d += ones(word & packed[fourth, k])  # type: ignore[call-arg]
+                b += ones(word & packed[second, k])
+                c += ones(word & packed[third, k])
+                d += ones(word & packed[fourth, k])
             shared[i, j], shared[i, second], shared[i, third], shared[i, fourth] = a, b, c, d
         for j in range(i):
             shared[j, i] = shared[i, j]
