@@ -115,15 +115,18 @@ class BinaryAutoencoder(BinaryModel):
         rng = check_random_state(self.random_state)
         self.n_iter_ = 1
         best = np.zeros((len(data), 0), dtype=np.uint8), 0.0, 0
+        stands_out = signal_rank(spectrum.values, *data.shape)
         for rank in self._ranks(spectrum.values, *data.shape):
             S = self._search(spectrum, rank, rng)
             S, weights = strongest(spectrum.features, S, float(self.sparsity), self.max_concepts)
             fit = alignment(spectrum.features, S, weights)
             if fit > best[1] or not best[2]:
                 best = S, fit, rank
+            if self.acceptance == "adaptive" and S.shape[1] >= rank == stands_out:
+                break  # all that stands out is explained
         S, rank = best[0], best[2]
         if self.rank is None and self.acceptance == "adaptive" and S.shape[1] < max(1, rank):
-            S = self._of_few_items(spectrum, S, signal_rank(spectrum.values, *data.shape), rng)
+            S = self._of_few_items(spectrum, S, stands_out, rng)
             rank = max(rank, S.shape[1])
         self._finish(spectrum, mean, scale, S, rank, float(self.sparsity))
         return self
