@@ -20,6 +20,7 @@ from pellucid.manifold import (
     SphericalKMeans,
     Statistics,
     ThresholdCode,
+    spectral,
 )
 from pellucid.manifold.differences import (
     first_differences,
@@ -137,6 +138,23 @@ def test_lanczos_finds_what_the_dense_solver_finds():
     exact = linalg.eigh(np.diag(degree) - C, np.diag(mass), eigvals_only=True)[1:7]
     assert values == pytest.approx(exact, rel=1e-4)
     assert P * mass @ P.T == pytest.approx(np.eye(6), abs=1e-8)
+
+
+@pytest.mark.parametrize("constraint", ["frequency", "degree"])
+def test_lanczos_leaves_out_atoms_without_neighbours(constraint, monkeypatch):
+    rng = np.random.default_rng(1)
+    C = np.triu(rng.random((60, 60)) < 0.2, 1).astype(float)
+    C += C.T
+    C[[3, 17, 40]] = C[:, [3, 17, 40]] = 0
+    counts = rng.integers(1, 9, 60).astype(float)
+    counts[[3, 17, 40]] = 0
+    statistics = GraphStatistics(sparse.csr_array(C), counts)
+    P, values = solve_graph(statistics, 4, "constant", constraint)
+    monkeypatch.setattr(spectral, "DENSE", 10)
+    Q, found = solve_graph(statistics, 4, "constant", constraint)
+    assert found == pytest.approx(values, rel=1e-4)
+    assert pytest.approx(P, abs=1e-3) == Q
+    assert not Q[:, [3, 17, 40]].any()
 
 
 def test_statistics_of_parts_add_up():

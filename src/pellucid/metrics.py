@@ -205,8 +205,6 @@ def cosine_neighbours(
     Products are made in float32, in blocks of at most ``block`` numbers of train, so float16 and memory-mapped rows
     cost no copy of the whole. Of equal cosines the earlier row comes first; a row of zeros has the cosine 0 with all.
     """
-    from pellucid.solvers._threads import run_rows
-
     rows, queries = np.asarray(train), np.asarray(test)
     if rows.ndim != 2 or queries.ndim != 2 or rows.shape[1] != queries.shape[1]:
         raise ValueError(
@@ -219,19 +217,34 @@ def cosine_neighbours(
     height = max(k, min(len(rows), block // rows.shape[1], 8192))
     for first in range(0, len(rows), height):
         known = unit_rows(np.asarray(rows[first : first + height], dtype=np.float32))
-
-        def part(start: int, stop: int, known: NDArray[Any] = known, first: int = first) -> None:
-            cosines = unit_rows(np.asarray(queries[start:stop], dtype=np.float32)) @ known.T
-            near = top_k(cosines, k)
-            # those found before come first, so that ties stay in order
-            values = np.hstack([best[start:stop], np.take_along_axis(cosines, near, axis=1)])
-            names = np.hstack([which[start:stop], near + first])
-            chosen = top_k(values, k)
-            best[start:stop] = np.take_along_axis(values, chosen, axis=1)
-            which[start:stop] = np.take_along_axis(names, chosen, axis=1)
-
-        run_rows(part, len(queries), max_rows=512)
+        merge_neighbours(which, best, known, np.arange(first, first + len(known)), queries)
     return which, best
+
+
+def merge_neighbours(
+    which: NDArray[np.int64],
+    best: NDArray[np.float32],
+    known: NDArray[Any],
+    names: NDArray[np.int64],
+    queries: NDArray[Any],
+) -> None:
+    """Let unit rows known (n, d), called names (n,), take the place of farther neighbours of the queries (m, d), which
+    start as which (m, k) of anything and best (m, k) of −∞: for training rows that come block by block."""
+    from pellucid.solvers._threads import run_rows
+
+    k = which.shape[1]
+
+    def part(start: int, stop: int) -> None:
+        cosines = unit_rows(np.asarray(queries[start:stop], dtype=np.float32)) @ known.T
+        near = top_k(cosines, k)
+        # those found before come first, so that ties stay in order
+        values = np.hstack([best[start:stop], np.take_along_axis(cosines, near, axis=1)])
+        called = np.hstack([which[start:stop], names[near]])
+        chosen = top_k(values, k)
+        best[start:stop] = np.take_along_axis(values, chosen, axis=1)
+        which[start:stop] = np.take_along_axis(called, chosen, axis=1)
+
+    run_rows(part, len(queries), max_rows=512)
 
 
 def neighbour_vote(

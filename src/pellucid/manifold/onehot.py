@@ -123,16 +123,17 @@ def look_up(codes: Codes, table: Floats32) -> Floats32:
 
 
 def pooled(
-    embed: Callable[[int], Floats32], n: int, shape: tuple[int, int], pool: int, stride: int, out: NDArray[Any]
+    embed: Callable[[int], list[Floats32]], n: int, shape: tuple[int, int], pool: int, stride: int, outs: list[Any]
 ) -> None:
-    """Image vectors from unit patch vectors (rows, columns, d), which ``embed`` gives for each image: sums over
-    windows, unit length at each place, all places after each other, unit length."""
+    """Image vectors from unit patch vectors (rows, columns, d), of which ``embed`` gives as many for each image as
+    there are outs: sums over windows, unit length at each place, all places after each other, unit length."""
 
     def part(start: int, stop: int) -> None:
-        sums = np.empty((*shape, out.shape[1] // (shape[0] * shape[1])), dtype=np.float32)
+        sums = np.empty((*shape, outs[0].shape[1] // (shape[0] * shape[1])), dtype=np.float32)
         for i in range(start, stop):
-            pool_windows(embed(i), pool, stride, sums)
-            out[i] = sums.ravel()
+            for patches, out in zip(embed(i), outs):
+                pool_windows(patches, pool, stride, sums)
+                out[i] = sums.ravel()
 
     run_rows(part, n, min_rows=1)
 

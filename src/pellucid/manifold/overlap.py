@@ -20,6 +20,8 @@ ROWS = 128
 LIMIT = 60_000
 # columns of a product of image sums that one thread makes at a time
 STRIPE = 256
+# numbers in a dense block of codes
+DENSE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,29 @@ def add_whole_images(codes: ActiveAtoms, n: int, statistics: PairStatistics) -> 
 def add_near_patches(
     codes: ActiveAtoms, n: int, shape: tuple[int, int], context: int, statistics: PairStatistics
 ) -> None:
-    """Neighbours are patches at most ``context`` apart in both directions, by products of sparse matrices."""
-    A = codes.sparse(len(statistics.second))
-    close = [sparse.csr_array(np.abs(np.subtract.outer(np.arange(m), np.arange(m))) <= context) for m in shape]
-    S = sparse.kron(sparse.eye_array(n), sparse.kron(close[0].astype(float), close[1].astype(float)), format="csr")
-    degree = np.asarray(S.sum(axis=1)).ravel()
-    statistics.together[:] += (A.T @ (S @ A)).toarray()
-    statistics.second[:] += (A.T @ (sparse.diags_array(degree) @ A)).toarray()
+    """Neighbours are patches at most ``context`` apart in both directions: sums over rectangles, then products."""
+    K, each = len(statistics.second), shape[0] * shape[1]
+    ends = [(np.maximum(np.arange(m) - context, 0), np.minimum(np.arange(m) + context, m - 1) + 1) for m in shape]
+    degree = np.outer(*(high - low for low, high in ends)).ravel()
+    at_once = int(np.clip(DENSE // (each * K), 1, 16))
+    for first in range(0, n, at_once):
+        images = min(at_once, n - first)
+        begin = codes.begin[first * each : (first + images) * each + 1]
+        own = ActiveAtoms(codes.active[begin[0] : begin[-1]], begin - begin[0])
+        A = own.sparse(K).astype(np.float32).toarray()
+        near = A.reshape(images, *shape, K)
+        for axis, (low, high) in enumerate(ends, start=1):
+            edge = np.zeros_like(near.take([0], axis=axis))
+            sums = np.concatenate([edge, near.cumsum(axis=axis)], axis=axis)
+            near = sums.take(high, axis=axis) - sums.take(low, axis=axis)
+        near = near.reshape(len(A), K)
+        weighted = A * np.tile(degree, images).astype(np.float32)[:, None]
+
+        def product(start: int, stop: int, A: Floats32 = A, near: Floats32 = near, all_of: Floats32 = weighted) -> None:
+            statistics.together[start:stop] += A[:, start:stop].T @ near
+            statistics.second[start:stop] += A[:, start:stop].T @ all_of
+
+        run_rows(product, K, min_rows=STRIPE, max_rows=STRIPE)
 
 
 @kernel

@@ -15,7 +15,7 @@ from pellucid._base import Fitted, SavedMixin, unit_rows
 from pellucid._progress import progress
 from pellucid.manifold.nearest import Cells, Floats32, build_cells
 from pellucid.manifold.onehot import Codes, look_up, nearest_codes, pooled
-from pellucid.manifold.overlap import active_atoms, sum_of_atoms
+from pellucid.manifold.overlap import ActiveAtoms, active_atoms, sum_of_atoms
 from pellucid.manifold.patches import Images, Preparation
 
 # images that are prepared and coded at once
@@ -75,8 +75,8 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         with progress("images", -(-n // BATCH), bool(self.verbose)) as step:
             for start in range(0, n, BATCH):
                 block = images.take(slice(start, start + BATCH))
-                for embed, out in zip(self._embedders(block, mirror), made):
-                    pooled(embed, len(block), shape, self.pool, self.stride, out[start : start + BATCH])
+                outs = [out[start : start + BATCH] for out in made]
+                pooled(self._embedder(block, mirror), len(block), shape, self.pool, self.stride, outs)
                 step(f"{min(start + BATCH, n)} of {n}")
         return made
 
@@ -88,9 +88,9 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         out = np.empty((len(images), rows, columns, len(self.components_)), dtype=np.float32)
         for start in range(0, len(images), BATCH):
             block = images.take(slice(start, start + BATCH))
-            embed = self._embedders(block, mirror=False)[0]
+            embed = self._embedder(block, mirror=False)
             for i in range(len(block)):
-                out[start + i] = embed(i)
+                out[start + i] = embed(i)[0]
         return out
 
     def atom_patches(self) -> Floats32:
@@ -147,29 +147,33 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         rows, present = self._preparation()(block)
         return nearest_codes(rows, present, self.atoms_, self._cells, self.exact)
 
-    def _embedders(self, block: Floats32, mirror: bool) -> list[Callable[[int], Floats32]]:
+    def _embedder(self, block: Floats32, mirror: bool) -> Callable[[int], list[Floats32]]:
         """A function that gives the patch embeddings (rows, columns, n_components) of one image of the block, and with
-        ``mirror`` another one for its mirror image: the same patches from right to left, each mirrored, so that its
-        atoms are their mirror images."""
+        ``mirror`` those of its mirror image: the same patches from right to left, each mirrored, so that its atoms are
+        their mirror images."""
         rows, columns = self._grid()
-        table = np.ascontiguousarray(self.components_.T)
-        tables = [table, np.roll(table, len(table) // 2, axis=0)] if mirror else [table]
-        if self.code == "nearest":
-            codes = self._codes(block).reshape(-1, rows, columns)
-
-            def found(i: int, table: Floats32) -> Floats32:
-                return look_up(codes[i], table)
-
-            tables = [unit_rows(table) for table in tables]
-        else:
+        if self.code == "threshold":
             patches, present = self._preparation()(block)
             active = active_atoms(patches, present, self.atoms_, float(self.threshold))
-            each = rows * columns
+            return self._embedder_of_active(active, mirror)
+        table = unit_rows(np.ascontiguousarray(self.components_.T))
+        tables = [table, np.roll(table, len(table) // 2, axis=0)] if mirror else [table]
+        codes = self._codes(block).reshape(-1, rows, columns)
+        orders = (slice(None), slice(None, None, -1))
+        return lambda i: [np.ascontiguousarray(look_up(codes[i], t)[:, o]) for t, o in zip(tables, orders)]
 
-            def found(i: int, table: Floats32) -> Floats32:
-                return sum_of_atoms(active, table, i * each, (i + 1) * each).reshape(rows, columns, -1)
-
-        embedders: list[Callable[[int], Floats32]] = [lambda i: found(i, tables[0])]
+    def _embedder_of_active(self, active: ActiveAtoms, mirror: bool) -> Callable[[int], list[Floats32]]:
+        """The same for codes by threshold. Rows of P are equal or opposite on atoms and their mirror images there, so
+        that mirroring only changes signs."""
+        rows, columns = self._grid()
+        table, each = np.ascontiguousarray(self.components_.T), rows * columns
+        signs = np.float32(1)
         if mirror:
-            embedders.append(lambda i: np.ascontiguousarray(found(i, tables[1])[:, ::-1]))
-        return embedders
+            atoms, mirrored = np.split(table, 2)
+            signs = np.sign(np.einsum("ad,ad->d", atoms, mirrored))
+
+        def embed(i: int) -> list[Floats32]:
+            found = sum_of_atoms(active, table, i * each, (i + 1) * each).reshape(rows, columns, -1)
+            return [found, np.ascontiguousarray((signs * found)[:, ::-1])] if mirror else [found]
+
+        return embed

@@ -55,17 +55,16 @@ def solve_graph(
     if not active.size:
         raise ValueError(NOTHING)
     weight = float(mass.sum())
-    if len(active) < len(mass):
-        C = C[active][:, active]
     first, drop = (0, True) if skip == "constant" else (int(skip), False)
-    diagonal, part = degree[active] / weight, mass[active] / weight
-    # an atom that was left out had no other neighbours, so the others' degrees stay theirs
+    diagonal, part = degree / weight, np.zeros(len(mass))
+    part[active] = mass[active] / weight
     with one_blas_thread():
         if len(active) > DENSE:
             values, rows = solve_diagonal(diagonal, C, part, part, first + n_components, drop, 1 / weight)
-        else:
-            L = np.diag(diagonal) - C.toarray() / weight
-            values, rows = solve_dense(L, np.diag(part), part, first + n_components, drop)
+            return scattered(rows[first:], np.arange(len(mass)), len(mass)), values[first:]
+        # an atom that is left out had no other neighbours, so the others' degrees stay theirs
+        L = np.diag(diagonal[active]) - C[active][:, active].toarray() / weight
+        values, rows = solve_dense(L, np.diag(part[active]), part[active], first + n_components, drop)
     return scattered(rows[first:], active, len(mass)), values[first:]
 
 
@@ -153,10 +152,12 @@ def solve_diagonal(
     diagonal: Floats, off: Any, mass: Floats, mean: Floats, n: int, drop_constant: bool, scale: float = 1.0
 ) -> tuple[Floats, Floats]:
     """L = diagonal − scale · off and V = mass, as for one-hot codes: Lanczos on M^−½ L M^−½, turned around so that the
-    wanted end is the top."""
+    wanted end is the top. Atoms without mass get zeros; to leave them out would take a copy of the graph."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    root = 1 / np.sqrt(mass)
+    present = mass > 0
+    root = np.zeros(len(mass))
+    root[present] = 1 / np.sqrt(mass[present])
     data = np.empty(off.nnz, dtype=np.float32 if off.dtype == np.float32 else np.float64)
     size, indices, pointers = len(mass), off.indices, off.indptr
     sums = np.empty(size)
@@ -165,8 +166,9 @@ def solve_diagonal(
         scale_rows(off.data, indices, pointers, root, scale, data, sums, start, stop)
 
     run_rows(scaled, size)
-    own = diagonal / mass
+    own = diagonal * root**2
     bound = float((own + sums).max())  # no eigenvalue is larger (Gershgorin)
+    own[~present] = bound  # at the other end
     constant = constant_direction(mean * root) if drop_constant else None
 
     def turned(x: Floats) -> Floats:
@@ -178,7 +180,7 @@ def solve_diagonal(
             y -= 2 * bound * constant * (constant @ x)
         return y
 
-    n = min(n, size - 2)
+    n = min(n, int(present.sum()) - 2)
     operator = LinearOperator((size, size), matvec=turned, dtype=np.float64)
     start = np.random.RandomState(0).standard_normal(size)
     values, W = eigsh(operator, n, which="LA", v0=start, tol=1e-5, ncv=min(size, 2 * n + 24))
