@@ -183,7 +183,7 @@ def curve(save, sizes=None):
             for first in range(0, n_test, PART):
                 codes = coded(model, test, "test", first, watch)
                 queries[first : first + PART] = vectors(model, codes, 0, PART, mirror=False)[0]
-            watch("embedding")
+                watch("embedding")
             said = predicted(model, images, data.y_train, n, queries, watch)
             stages = {stage.replace(" ", "_"): spent for stage, spent in watch.stages.items()}
             return {"accuracy": 100 * np.mean(said == data.y_test), "peak": peak(), **stages}

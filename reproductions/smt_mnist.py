@@ -204,7 +204,7 @@ CHOICES = {
 }
 
 
-def choices(save, n_train=8000, n_held_out=2000, n_atoms=4096):
+def choices(save, n_train=5000, n_held_out=2000, n_atoms=2048):
     """Settings beside each other on training images that are held out."""
     data = load_mnist()
     x, y = data.x_train[: n_train + n_held_out], data.y_train[: n_train + n_held_out]
@@ -216,7 +216,7 @@ def choices(save, n_train=8000, n_held_out=2000, n_atoms=4096):
         "| --- | --- |",
     ]
     for name, change in CHOICES.items():
-        settings = {**RECIPE, "constraint": "degree", "n_samples": 100_000, **change}
+        settings = {**RECIPE, "constraint": "degree", "n_samples": 50_000, **change}
         model = PatchManifoldTransform(6, n_atoms, **settings).fit(x[:n_train])
         Z, T = model.transform(x[:n_train]), model.transform(x[n_train:])
         lines.append(f"| {name} | {100 * soft_knn_accuracy(Z, y[:n_train], T, y[n_train:]):.2f} |")
@@ -224,5 +224,5 @@ def choices(save, n_train=8000, n_held_out=2000, n_atoms=4096):
 
 
 def mnist65536(save):
-    """Thirty patches for each atom, and ten iterations of k-means."""
-    mnist(save, n_atoms=65_536, n_samples=2_000_000, max_iter=10)
+    """Thirty patches for each atom, ten iterations of k-means, and the search that misses one in a hundred."""
+    mnist(save, n_atoms=65_536, n_samples=2_000_000, max_iter=10, exact=False)
