@@ -118,17 +118,24 @@ def vectors(model, codes, start, stop, mirror):
     return made
 
 
-def predicted(model, images, labels, n, queries, watch):
-    """Labels that the first n images and their mirror images vote for."""
+def predicted(model, images, labels, n, queries, watch, name):
+    """Labels that the first n images and their mirror images vote for; what was found is kept after every part."""
     which = np.zeros((len(queries), K), dtype=np.int64)
     best = np.full((len(queries), K), -np.inf, dtype=np.float32)
     for first in range(0, n, PART):
-        codes = coded(model, images, "train", first, watch)
-        for start in range(0, PART, BLOCK):
-            both = vectors(model, codes, start, start + BLOCK, mirror=True)
-            watch("embedding")
-            merge_neighbours(which, best, np.concatenate(both), np.tile(np.arange(BLOCK), 2) + first + start, queries)
-            watch("neighbours")
+
+        def make(first=first, which=which, best=best):
+            codes = coded(model, images, "train", first, watch)
+            which, best = which.copy(), best.copy()
+            for start in range(0, PART, BLOCK):
+                both = np.concatenate(vectors(model, codes, start, start + BLOCK, mirror=True))
+                watch("embedding")
+                merge_neighbours(which, best, both, np.tile(np.arange(BLOCK), 2) + first + start, queries)
+                watch("neighbours")
+            return {"which": which, "best": best}
+
+        found = kept(f"{name}-near-{first}", "neighbours", watch, make)
+        which, best = found["which"], found["best"]
     return neighbour_vote(labels[which], best)
 
 
@@ -146,7 +153,7 @@ def chosen_skip(model, images, labels, watch, n=2000, held_out=2000):
                     for first in range(n, n + held_out, PART)
                 ]
             )
-            said = predicted(model, images, labels, n, queries, watch)
+            said = predicted(model, images, labels, n, queries, watch, f"cifar-skip-{skip}")
             found.append(100 * np.mean(said == labels[n : n + held_out]))
             print("skip", skip, found[-1], flush=True)
         return {"found": np.array(found)}
@@ -184,13 +191,12 @@ def curve(save, sizes=None):
                 codes = coded(model, test, "test", first, watch)
                 queries[first : first + PART] = vectors(model, codes, 0, PART, mirror=False)[0]
                 watch("embedding")
-            said = predicted(model, images, data.y_train, n, queries, watch)
+            said = predicted(model, images, data.y_train, n, queries, watch, f"cifar-{n}")
             stages = {stage.replace(" ", "_"): spent for stage, spent in watch.stages.items()}
             return {"accuracy": 100 * np.mean(said == data.y_test), "peak": peak(), **stages}
 
         found = kept(f"cifar-accuracy-{n}", "all", watch, make)
-        spent = " | ".join(
-            told(found.get(stage, np.zeros(2))) for stage in ("V_and_C", "eigenvectors", "embedding", "neighbours")
-        )
+        stages = ("V_and_C", "eigenvectors", "embedding", "neighbours")
+        spent = " | ".join(told(found[stage]) if stage in found else "–" for stage in stages)
         lines.append(f"| {n} | {PAPER[n]:.1f} | {found['accuracy']:.2f} | {spent} | {found['peak']:.1f} GB |")
         save("\n".join(lines) + "\n")

@@ -115,3 +115,12 @@ def test_clustering_figures_in_the_readme_are_the_measured_ones():
 def test_links_and_pictures_exist(path):
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), f"{path.name} points to {target}"
+
+
+def test_the_digits_of_the_manifold_page_are_those_that_were_measured():
+    page = (ROOT / "docs" / "manifold.md").read_text(encoding="utf-8")
+    measured = (ROOT / "reproductions" / "results" / "smt-mnist.md").read_text(encoding="utf-8")
+    for constraint in ("degree", "frequency"):
+        said = re.search(rf'^\| ours, `constraint="{constraint}"` \|(.*)$', page, flags=re.M)[1]
+        found = re.search(rf"^\| 3 pixels, V = {constraint} \|(.*)$", measured, flags=re.M)[1]
+        assert said == found

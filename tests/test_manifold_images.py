@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import FeatureUnion
 
 import pellucid
+from pellucid._base import unit_rows
 from pellucid.manifold import PatchManifoldTransform, WordManifoldTransform
 from pellucid.manifold.nearest import build_cells
 from pellucid.manifold.onehot import graph_of_codes, nearest_codes
@@ -22,7 +23,7 @@ from pellucid.manifold.overlap import active_atoms, add_near_patches, add_whole_
 from pellucid.manifold.patches import Images, context_means, mirrored, patch_rows
 from pellucid.manifold.spectral import solve_pairs
 from pellucid.manifold.statistics import PairStatistics
-from pellucid.metrics import cosine_neighbours, neighbour_vote, soft_knn_accuracy
+from pellucid.metrics import cosine_neighbours, merge_neighbours, neighbour_vote, soft_knn_accuracy
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -500,6 +501,18 @@ def test_neighbours_by_cosine(dtype):
     assert np.take_along_axis(exact, which, axis=1) == pytest.approx(cosines, abs=1e-5)
     whole = cosine_neighbours(train, test, 6)
     assert np.array_equal(whole[0], which)
+
+
+def test_neighbours_of_rows_that_come_in_blocks():
+    """Any order of the blocks, some shorter than the list, finds what all rows at once do."""
+    rng = np.random.default_rng(3)
+    train, test = (unit_rows(rng.standard_normal((n, 5)).astype(np.float32)) for n in (40, 7))
+    which, cosines = cosine_neighbours(train, test, 6)
+    found, best = np.zeros((7, 6), dtype=np.int64), np.full((7, 6), -np.inf, dtype=np.float32)
+    for part in np.split(rng.permutation(40), [3, 20, 21]):
+        merge_neighbours(found, best, train[part], part, test)
+    assert np.array_equal(found, which)
+    assert best == pytest.approx(cosines, abs=1e-6)
 
 
 def test_the_vote():
