@@ -206,9 +206,9 @@ def test_bad_vectors_are_named_by_their_row(files, data, tmp_path):
 
 
 def test_what_was_learned_when_ctrl_c_came_is_kept(files, tmp_path, monkeypatch):
-    from pellucid.concepts import estimator
+    from pellucid.concepts import learner
 
-    real, calls = estimator.update_atoms, []
+    real, calls = learner.update_atoms, []
 
     def interrupted(*arguments, **settings):
         calls.append(1)
@@ -216,7 +216,7 @@ def test_what_was_learned_when_ctrl_c_came_is_kept(files, tmp_path, monkeypatch)
             raise KeyboardInterrupt
         return real(*arguments, **settings)
 
-    monkeypatch.setattr(estimator, "update_atoms", interrupted)
+    monkeypatch.setattr(learner, "update_atoms", interrupted)
     out = tmp_path / "m.safetensors"
     arguments = ["concepts", "fit", str(files / "v.npy"), "--labels", str(files / "labels.npy"), "-o", str(out)]
     result = CliRunner().invoke(group, arguments)

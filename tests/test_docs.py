@@ -104,7 +104,7 @@ def test_clustering_figures_in_the_readme_are_the_measured_ones():
     first, second, third = re.search(r"puts ([\d.]+), ([\d.]+) and ([\d.]+) % of the rows", readme).groups()
     assert re.findall(r"([\d.]+) ±", row) == [first, second, third]
     timed = (ROOT / "benchmarks" / "results" / "clusters.md").read_text(encoding="utf-8")
-    times, whole = re.search(r"is (\d+) times as fast .* training digits take (\d+ s) for", readme).groups()
+    times, whole = re.search(r"is (\d+) times as fast .* training digits take ([\d.]+ s) for", readme).groups()
     assert f"{times}×" in timed
     assert f"| {whole} (" in timed
 

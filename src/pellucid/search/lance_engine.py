@@ -18,8 +18,6 @@ from pellucid.search.mirror import Held, MirrorEngine, State
 POSITION, VECTOR = "_position", "_vector"
 # positions that one deletion names
 NAMED = 10_000
-# small fragments that are put together: every addition leaves one, and every search opens all
-FRAGMENTS = 32
 
 
 class LanceEngine(MirrorEngine):
@@ -133,18 +131,12 @@ class LanceEngine(MirrorEngine):
 
         self._table.delete(f"{POSITION} >= {int(held.rows.starts[s])}")  # what a crash left behind
         self._table.add(pa.RecordBatchReader.from_batches(schema, batches()))
-        self._compact()
         self._record(after)
 
     def _delete(self, positions: Positions, before: State, after: State) -> None:
         for start in range(0, len(positions), NAMED):
             self._table.delete(f"{POSITION} IN ({', '.join(map(str, positions[start : start + NAMED].tolist()))})")
-        self._compact()
         self._record(after)
-
-    def _compact(self) -> None:
-        if self._table.stats()["fragment_stats"]["num_small_fragments"] >= FRAGMENTS:
-            self._table.optimize()
 
     def _build(self, held: Held, before: State, after: State) -> None:
         if self.kind == "ivfpq" and len(held.rows) >= CODEBOOK:
