@@ -65,7 +65,7 @@ def tiled(X, atoms, rows, columns):
     return which
 
 
-def nearest(n=250_000, n_atoms=16_384):
+def nearest(n=1_000_000, n_atoms=16_384):
     """Nearest atom of patches; 10⁶ patches take four times as long. NumPy has the tiles that are fastest on a part."""
     import faiss
 
