@@ -282,3 +282,12 @@ def test_the_golden_file_still_loads():
     S = np.array(list(product([0, 1], repeat=3)))
     assert binary_recovery(model.concepts_, S).exact == 3
     assert np.array_equal(model.transform(S * [3.0, 2.0, 1.0]), model.concepts_)
+
+
+def test_concepts_that_stand_out_do_not_hide_the_weaker_ones():
+    rng = np.random.default_rng(0)
+    S = rng.integers(0, 2, (256, 12))
+    W = np.linalg.qr(rng.standard_normal((12, 12)))[0] * np.where(np.arange(12) < 4, 2.0, 1.0)[:, None]
+    items = S @ W + 0.01 * rng.standard_normal((256, 12))
+    assert 0 < signal_rank(np.linalg.svd(items - items.mean(axis=0), compute_uv=False), 256, 12) < 12
+    assert binary_recovery(BinaryAutoencoder(random_state=0).fit(items).concepts_, S).exact == 12

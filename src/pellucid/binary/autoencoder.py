@@ -29,6 +29,8 @@ POOL = 4096
 FEW = 16
 # items of which two binary sets can be told apart at all
 FEWEST = 8
+# directions that do not stand out are searched nevertheless if they hold this share of the kernel's squared norm
+REST = 0.05
 
 
 class BinaryAutoencoder(BinaryModel):
@@ -122,8 +124,9 @@ class BinaryAutoencoder(BinaryModel):
             fit = alignment(spectrum.features, S, weights)
             if fit > best[1] or not best[2]:
                 best = S, fit, rank
-            if self.acceptance == "adaptive" and S.shape[1] >= rank == stands_out:
-                break  # all that stands out is explained
+            rest = np.sum(spectrum.values[rank:] ** 4) / np.sum(spectrum.values**4)
+            if self.acceptance == "adaptive" and S.shape[1] >= rank == stands_out and rest < REST:
+                break  # all that stands out is explained, and little is left
         S, rank = best[0], best[2]
         if self.rank is None and self.acceptance == "adaptive" and S.shape[1] < max(1, rank):
             S = self._of_few_items(spectrum, S, stands_out, rng)
