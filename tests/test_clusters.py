@@ -106,6 +106,28 @@ def test_costs_and_assignment_equal_brute_force(codes, n_common):
         np.testing.assert_allclose(coded.costs, by_hand, rtol=1e-9)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    k=st.integers(1, 8),
+    K0=st.integers(0, 8),
+    codes=st.sampled_from(["ridge", "lasso"]),
+    sparsity=st.sampled_from([1e-3, 0.1, 2.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_no_code_costs_less_than_the_bound(k, K0, codes, sparsity, seed):
+    """From any code, with more atoms than dimensions too; from the best one the bound is its cost."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((10, 5))
+    coder = Coder(random_dictionary(1, k, K0, 5, seed), Penalties(0.01, sparsity, 1.0, 1.0, codes, True), X.dtype)
+    cluster = coder.clusters[0]
+    R, kept = cluster.reduce(*coder.products(X))
+    best = cluster.start(np.zeros((10, K0)))
+    costs = cluster.solve(best, R, kept)
+    for z in (best, np.zeros_like(best), best + rng.standard_normal(best.shape)):
+        assert (cluster.bound(z, R, kept) <= costs + 1e-9 * kept).all()
+    np.testing.assert_allclose(cluster.bound(best, R, kept), costs, atol=1e-6)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 25), st.integers(1, 25), st.integers(0, 2**32 - 1), st.integers(-8, 4))
 def test_the_atom_step_is_the_best_on_the_sphere(r, d, seed, size):

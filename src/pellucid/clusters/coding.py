@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import pinvh
+from scipy.linalg import eigh, pinvh
 
 from pellucid.clusters.model import Dictionary, Floats, Penalties
 from pellucid.solvers._batch import Problem
 from pellucid.solvers._checks import attainable, warn_unconverged
 from pellucid.solvers._threads import run_rows
-from pellucid.solvers.lasso import duality_gap
 
 Labels = NDArray[np.int64]
 
@@ -50,6 +49,8 @@ class ClusterCoder:
         self.problem = None
         if len(self.gram):
             self.problem = Problem(self.gram, 0.0, penalties.sparsity / 2, -np.inf, np.inf, TOL, 10_000)
+            values, vectors = eigh(self.gram)
+            self.whiten = vectors / np.sqrt(np.maximum(values, LIFT))  # ‖v·whiten‖² is vᵀG⁻¹v, never below 0
 
     def reduce(self, C: NDArray[Any], norms: Floats) -> tuple[NDArray[Any], Floats]:
         """Correlations and squared norms of the lasso, from those of rows and all atoms."""
@@ -78,10 +79,15 @@ class ClusterCoder:
         return np.asarray(kept - np.einsum("ij,ij->i", wide, twice) + self.sparsity * np.abs(wide).sum(axis=1))
 
     def bound(self, z: NDArray[Any], R: NDArray[Any], kept: Floats) -> Floats:
-        """A cost that no code goes below, by duality from z."""
+        """A cost that no code goes below: for every w with |w| ≤ λ₂/2 it is kept − (R − w)ᵀG⁻¹(R − w).
+
+        Where z is the best code w = R − zG is the best w; here each entry of it that is too large is cut by itself.
+        """
         if self.problem is None:
             return kept
-        return self.cost(z, R, kept) - 2 * duality_gap(z, R, self.gram, kept, self.sparsity / 2, False)
+        fitted = z.astype(np.float64, copy=False) @ self.gram
+        v = R - np.clip(R - fitted, -self.sparsity / 2, self.sparsity / 2)
+        return np.asarray(kept - np.square(v @ self.whiten).sum(axis=1))
 
     def solve(self, z: NDArray[Any], R: NDArray[Any], kept: Floats) -> Floats:
         """Overwrite z by the best codes, and return their costs."""
@@ -150,7 +156,8 @@ class Coder:
             rows = np.flatnonzero(guess != c)
             R, kept = reduced[c]
             z = cluster.start(coded.common[rows])
-            open_rows = cluster.bound(z, R[rows], kept[rows]) <= coded.costs[rows]
+            # rows that may be tied stay open, so that round-off does not decide
+            open_rows = cluster.bound(z, R[rows], kept[rows]) <= coded.costs[rows] + TOL * norms[rows]
             self._try(cluster, c, rows[open_rows], z[open_rows], reduced[c], C, coded)
         return coded
 
