@@ -70,11 +70,11 @@ def nearest(n=1_000_000, n_atoms=16_384):
     import faiss
 
     X, atoms = prepared_patches(n, n_atoms)
-    cells = build_cells(atoms)
+    cells, coarse = build_cells(atoms), build_cells(atoms, exact=False)
     index = faiss.IndexFlatIP(X.shape[1])
     index.add(atoms)
-    for exact in (True, False):
-        nearest_atoms(X[:512], atoms, cells, exact)  # compiles
+    for way in (cells, coarse):
+        nearest_atoms(X[:512], atoms, way)  # compiles
     part = X[:20_000]
     trial = compare("tiles", {str(size): lambda size=size: tiled(part, atoms, *size) for size in TILES}, rounds=2)
     size = TILES[int(np.argmin(list(trial.best.values())))]
@@ -87,7 +87,7 @@ def nearest(n=1_000_000, n_atoms=16_384):
             "FAISS flat": lambda: found.update(faiss=index.search(X, 1)[1][:, 0]),
             product: lambda: found.update(numpy=tiled(X, atoms, *size)),
             "NumPy, the same on two threads": lambda: nearest_by_product(X, atoms),
-            "ours, approximate": lambda: found.update(two=nearest_atoms(X, atoms, cells, False)[0]),
+            "ours, approximate": lambda: found.update(two=nearest_atoms(X, atoms, coarse)[0]),
         },
         rounds=2,
         target="2× FAISS, 1.5× NumPy",

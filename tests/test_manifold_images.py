@@ -423,9 +423,9 @@ def test_real_digits_are_told_apart():
 
 def test_blank_rows_have_no_code():
     atoms = np.eye(3, dtype=np.float32)
-    codes = nearest_codes(atoms[[2, 0, 1]], np.array([True, False, True]), atoms, build_cells(atoms), True)
+    codes = nearest_codes(atoms[[2, 0, 1]], np.array([True, False, True]), atoms, build_cells(atoms))
     assert codes.tolist() == [2, -1, 1]
-    assert nearest_codes(atoms, np.zeros(3, bool), atoms, None, True).tolist() == [-1, -1, -1]
+    assert nearest_codes(atoms, np.zeros(3, bool), atoms, None).tolist() == [-1, -1, -1]
 
 
 # words

@@ -143,7 +143,7 @@ class NearestCode(Code):
 
             return np.asarray(pairwise_distances_argmin(data, self.atoms_), dtype=np.int64)
         atoms = self.atoms_.astype(np.float32)
-        return nearest_atoms(data.astype(np.float32), atoms, build_cells(atoms), self.exact)[0]
+        return nearest_atoms(data.astype(np.float32), atoms, build_cells(atoms, self.exact))[0]
 
 
 class ThresholdCode(Code):

@@ -57,7 +57,7 @@ class PatchManifoldTransform(PatchModel):
         hardly anything; ``transform_with_mirror`` gives their vectors, too
     channels : "all", or "grey" to turn colour images into grey ones first
     constraint : "frequency" as in the paper, or "degree"; only the code "nearest" knows the difference
-    exact : False lets the search for the nearest atom miss about one in a hundred, and is twice as fast; k-means, too
+    exact : False lets the search for the nearest atom, also in k-means, miss one in a hundred; it is much faster
     n_samples : patches that k-means learns from; None takes 500 000, or 16 for each atom
     max_iter : iterations of k-means
     dtype : of the vectors, "float32" or "float16"

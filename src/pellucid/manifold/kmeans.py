@@ -117,12 +117,12 @@ def spherical_kmeans(
     """Centroids, labels, and the mean cosine before each iteration and at the end, of unit rows."""
     n_clusters = min(n_clusters, len(X))
     centres = np.ascontiguousarray(X[np.sort(seed.permutation(len(X))[:n_clusters])])
-    labels, cosines = nearest_atoms(X, centres, build_cells(centres), exact)
+    labels, cosines = nearest_atoms(X, centres, build_cells(centres, exact))
     objective = [float(cosines.mean(dtype=np.float64))]
     for _ in range(max_iter):
         moved, counts = mean_directions(X, labels, centres)
         moved = reseeded(moved, counts, X, cosines)
-        found, near = nearest_atoms(X, moved, build_cells(moved), exact)
+        found, near = nearest_atoms(X, moved, build_cells(moved, exact))
         value = float(near.mean(dtype=np.float64))
         if value < objective[-1]:  # only where centroids moved to far rows and lost more than they gained
             break

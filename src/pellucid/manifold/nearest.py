@@ -1,4 +1,5 @@
-"""Nearest atom by cosine: exact, with whole cells of atoms ruled out by the triangle inequality on the sphere."""
+"""Nearest atom by cosine: exact, with whole cells of atoms ruled out by the triangle inequality on the sphere, or
+approximate, in the nearest cells alone."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from pellucid._base import unit_rows
@@ -17,7 +19,7 @@ Integers = NDArray[np.int64]
 
 # atoms side by side in a tile, and dimensions in a step: two vector registers, and a multiple of what patches have
 LANES = 16
-STEP = 6
+STEP = 12
 # fewer atoms than this are not worth cells
 FEW = 2048
 # a product of this size stays in the cache that one core has to itself
@@ -26,8 +28,10 @@ TILE = 1 << 18
 ROWS = 256
 # if more than this share of the tiles has to be looked at, a plain product is faster
 WORTHWHILE = 0.2
-# radii are cut to this share in the approximate search
-SHRINK = 0.6
+# atoms in a cell of the approximate search: most of its time goes into products with the centres
+COARSE = 64
+# it looks so far that of so many atoms this share find the nearest other one
+SAMPLE, FOUND = 1024, 0.985
 # cosines of unit vectors in float32 are off by less than this
 SLACK = 2e-6
 
@@ -39,6 +43,7 @@ class Cells:
     centres : (G, d) unit rows; angle : (G,) from a centre to its farthest atom
     tiles : (n_tiles · d · LANES,) atoms of one cell after the other, transposed; begin : (G + 1,) first tile of a cell
     names : (n_tiles · LANES,) which atom stands where
+    reach : how much farther away than the nearest centre others are looked at; None for the exact search
     """
 
     atoms: Floats32
@@ -47,33 +52,52 @@ class Cells:
     tiles: Floats32
     begin: Integers
     names: Integers
+    reach: float | None
+
+    @property
+    def exact(self) -> bool:
+        return self.reach is None
 
 
-def build_cells(atoms: Floats32) -> Cells | None:
-    """Cells of about LANES unit atoms; None where there are too few atoms for it to pay."""
+def build_cells(atoms: Floats32, exact: bool = True) -> Cells | None:
+    """Cells of unit atoms for the exact or the approximate search; None where there are too few for it to pay."""
     K = len(atoms)
     if K < FEW:
         return None
-    centres = np.ascontiguousarray(atoms[::LANES][: K // LANES])
+    size = LANES if exact else COARSE
+    centres = np.ascontiguousarray(atoms[::size][: K // size])
     for _ in range(6):
         cell = nearest_by_product(atoms, centres)[0]
         centres, _ = mean_directions(atoms, cell, centres)
-    cell = nearest_by_product(atoms, centres)[0]
+    used, cell = np.unique(nearest_by_product(atoms, centres)[0], return_inverse=True)
+    centres = centres[used]
     # angles from chords: the cosine of a small angle has lost it
     chords = np.linalg.norm(atoms.astype(np.float64) - centres[cell], axis=1)
     angle = np.zeros(len(centres))
     np.maximum.at(angle, cell, 2 * np.arcsin(np.minimum(chords / 2, 1)))
-    sizes = np.bincount(cell, minlength=len(centres))
+    sizes = np.bincount(cell)
     n_tiles = -(-sizes // LANES)
     begin = np.concatenate([[0], np.cumsum(n_tiles)])
     order = np.argsort(cell, kind="stable")
-    # a tile that is not full repeats the first atom of its cell
-    names = np.repeat(order[np.minimum(np.cumsum(sizes) - sizes, K - 1)], n_tiles * LANES)
     starts = np.cumsum(sizes) - sizes
+    # a tile that is not full repeats the first atom of its cell
+    names = np.repeat(order[starts], n_tiles * LANES)
     names[np.arange(K) - np.repeat(starts, sizes) + np.repeat(begin[:-1] * LANES, sizes)] = order
     padded = pad_columns(atoms)
     tiles = padded[names].reshape(-1, LANES, padded.shape[1]).transpose(0, 2, 1)
-    return Cells(atoms, centres, angle, np.ascontiguousarray(tiles).ravel(), begin, names)
+    reach = None if exact else enough_reach(atoms, centres, cell)
+    return Cells(atoms, centres, angle, np.ascontiguousarray(tiles).ravel(), begin, names, reach)
+
+
+def enough_reach(atoms: Floats32, centres: Floats32, cell: Integers) -> float:
+    """How much farther away than the nearest centre that of the nearest other atom is, for FOUND of a sample."""
+    beyond = []
+    for rows in np.array_split(np.arange(0, len(atoms), len(atoms) // SAMPLE), 16):
+        products = atoms[rows] @ atoms.T
+        products[np.arange(len(rows)), rows] = -2
+        angles = np.arccos(np.clip(atoms[rows] @ centres.T, -1, 1))
+        beyond.append(angles[np.arange(len(rows)), cell[products.argmax(axis=1)]] - angles.min(axis=1))
+    return float(np.quantile(np.concatenate(beyond), FOUND))
 
 
 def pad_columns(X: Floats32) -> Floats32:
@@ -123,30 +147,30 @@ def nearest_by_product(X: Floats32, atoms: Floats32) -> tuple[Integers, Floats32
     return which, best
 
 
-def nearest_atoms(
-    X: Floats32, atoms: Floats32, cells: Cells | None = None, exact: bool = True
-) -> tuple[Integers, Floats32]:
+def nearest_atoms(X: Floats32, atoms: Floats32, cells: Cells | None = None) -> tuple[Integers, Floats32]:
     """Nearest of the unit atoms (K, d) to each unit row of X (n, d), and the cosine.
 
-    ``cells`` of the same atoms make it faster. It is exact up to the rounding of float32 unless ``exact`` is False:
-    then cells are taken to be smaller than they are, which misses some.
+    ``cells`` of the same atoms make it faster. It is exact up to the rounding of float32, unless the cells are for the
+    approximate search: then only those whose centre is about as near as the nearest are looked into, which misses about
+    one row in a hundred.
     """
-    if cells is None or (exact and not worthwhile(X, cells)):
+    if cells is None or (cells.exact and not worthwhile(X, cells)):
         return nearest_by_product(X, atoms)
     best = np.empty(len(X), dtype=np.float32)
     which = np.empty(len(X), dtype=np.int64)
-    angle = cells.angle if exact else SHRINK * cells.angle
-    cosine, sine = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+    cosine, sine = np.cos(cells.angle).astype(np.float32), np.sin(cells.angle).astype(np.float32)
 
     def part(start: int, stop: int) -> None:
         for first in range(start, stop, ROWS):
             rows = slice(first, min(first + ROWS, stop))
             block = np.ascontiguousarray(X[rows])
             near = block @ cells.centres.T
-            search_cells(
-                pad_columns(block), near, near.argmax(axis=1), cosine, sine, cells.tiles, cells.begin,
-                which[rows], best[rows],
-            )  # fmt: skip
+            home, given = near.argmax(axis=1), pad_columns(block)
+            found = cells.tiles, cells.begin, which[rows], best[rows]
+            if cells.reach is None:
+                search_cells(given, near, home, cosine, sine, *found)
+            else:
+                search_near_cells(given, near, home, cells.reach, *found)
 
     run_rows(part, len(X), min_rows=ROWS)
     return cells.names[which], best
@@ -202,6 +226,40 @@ def search_cells(
 
 
 @kernel
+def search_near_cells(
+    X: Floats32,
+    near: Floats32,
+    home: Integers,
+    reach: float,
+    tiles: Floats32,
+    begin: Integers,
+    which: Integers,
+    best: Floats32,
+) -> None:
+    """Of the cells at angle θ those with θ ≤ θ₀ + reach, the nearest one being at θ₀."""
+    n, G = near.shape
+    products = np.empty(LANES, dtype=np.float32)
+    kept = np.empty(G + 1, dtype=np.int64)
+    cosine, sine = np.float32(np.cos(reach)), np.float32(np.sin(reach))
+    for i in range(n):
+        q = near[i]
+        top = q[home[i]]
+        away = np.sqrt(max(np.float32(0), np.float32(1) - top * top))
+        limit = min(top, top * cosine - away * sine)
+        count = 0
+        for h in range(G):
+            kept[count] = h
+            count += q[h] >= limit
+        w, b = 0, np.float32(-2)
+        for k in range(count):
+            h = kept[k]
+            w, b = search_tiles(X[i], tiles, begin[h], begin[h + 1], w, b, products)
+        which[i] = w
+        best[i] = b
+
+
+# sums keep the order they are written in: reordered they become one long chain, each link waiting for the last
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def search_tiles(
     x: Floats32, tiles: Floats32, first: int, last: int, which: int, best: Any, products: Floats32
 ) -> tuple[int, Any]:
@@ -213,9 +271,14 @@ def search_tiles(
             start = (t * d + p) * LANES
             T = tiles[start : start + STEP * LANES]
             a, b, c, e, f, g = x[p], x[p + 1], x[p + 2], x[p + 3], x[p + 4], x[p + 5]
+            h, i, j, k, m, n = x[p + 6], x[p + 7], x[p + 8], x[p + 9], x[p + 10], x[p + 11]
             for lane in range(LANES):
-                products[lane] += (a * T[lane] + b * T[LANES + lane] + c * T[2 * LANES + lane]) + (
-                    e * T[3 * LANES + lane] + f * T[4 * LANES + lane] + g * T[5 * LANES + lane]
+                products[lane] += (
+                    (a * T[lane] + b * T[LANES + lane] + c * T[2 * LANES + lane])
+                    + (e * T[3 * LANES + lane] + f * T[4 * LANES + lane] + g * T[5 * LANES + lane])
+                ) + (
+                    (h * T[6 * LANES + lane] + i * T[7 * LANES + lane] + j * T[8 * LANES + lane])
+                    + (k * T[9 * LANES + lane] + m * T[10 * LANES + lane] + n * T[11 * LANES + lane])
                 )
         hits = 0
         for lane in range(LANES):

@@ -18,13 +18,11 @@ Codes = NDArray[np.int32]
 BLANK = -1
 
 
-def nearest_codes(
-    rows: Floats32, present: NDArray[np.bool_], atoms: Floats32, cells: Cells | None, exact: bool
-) -> Codes:
+def nearest_codes(rows: Floats32, present: NDArray[np.bool_], atoms: Floats32, cells: Cells | None) -> Codes:
     """Number of the nearest atom of each row, BLANK for those that are not there."""
     codes = np.full(len(rows), BLANK, dtype=np.int32)
     if present.any():
-        codes[present] = nearest_atoms(rows[present], atoms, cells, exact)[0]
+        codes[present] = nearest_atoms(rows[present], atoms, cells)[0]
     return codes
 
 

@@ -142,10 +142,11 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         return Preparation(self.patch_size, self.mean, reach, self.whitening_, float(self.contrast))
 
     def _codes(self, block: Floats32) -> Codes:
-        if getattr(self, "_cells", None) is None:
-            self._cells = build_cells(self.atoms_)
+        cells = getattr(self, "_cells", None)
+        if cells is None or cells.exact != self.exact:
+            self._cells = build_cells(self.atoms_, self.exact)
         rows, present = self._preparation()(block)
-        return nearest_codes(rows, present, self.atoms_, self._cells, self.exact)
+        return nearest_codes(rows, present, self.atoms_, self._cells)
 
     def _embedder(self, block: Floats32, mirror: bool) -> Callable[[int], list[Floats32]]:
         """A function that gives the patch embeddings (rows, columns, n_components) of one image of the block, and with

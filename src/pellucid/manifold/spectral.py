@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from pellucid.solvers._threads import one_blas_thread, run_rows
 DENSE = 1500
 # directions in which codes vary by less than this share of the most are no directions
 RANK = 1e-9
+# a function that costs less than this share of the most is constant among neighbours: float32 counts round
+FREE = 1e-7
 NOTHING = "No two neighbours have different codes, so there is nothing to embed: use more atoms, or more varied data."
 
 
@@ -132,7 +135,7 @@ def solve_dense(L: Floats, V: Floats, mean: Floats, n: int, drop_constant: bool)
     T = U[:, kept] / np.sqrt(spread[kept])
     Q = T.T @ L @ T
     Q = (Q + Q.T) / 2
-    constant = constant_direction(T.T @ mean) if drop_constant else None
+    constant = constant_direction(T.T @ mean, Q.dot, Q.diagonal().max()) if drop_constant else None
     if constant is not None:  # it moves behind all others
         Q += (np.trace(Q) + 1) * np.outer(constant, constant)
     n = min(n, len(Q) - (constant is not None))
@@ -142,10 +145,12 @@ def solve_dense(L: Floats, V: Floats, mean: Floats, n: int, drop_constant: bool)
     return np.maximum(values, 0), (T @ W).T
 
 
-def constant_direction(mean: Floats) -> Floats | None:
-    """The function that is 1 for every item, in whitened coordinates, if there is one: E[α]ᵀV⁻¹E[α] is 1 then."""
+def constant_direction(mean: Floats, cost: Callable[[Floats], Floats], most: float) -> Floats | None:
+    """The function closest to 1 for every item, in whitened coordinates, V^−½E[α], if neighbours have the same value:
+    items whose only atoms were left out, having no neighbours, may have another."""
     length = float(np.linalg.norm(mean))
-    return mean / length if abs(length - 1) < 1e-6 else None
+    direction = mean / (length or 1)
+    return direction if length and direction @ cost(direction) <= FREE * most else None
 
 
 def solve_diagonal(
@@ -169,13 +174,17 @@ def solve_diagonal(
     own = diagonal * root**2
     bound = float((own + sums).max())  # no eigenvalue is larger (Gershgorin)
     own[~present] = bound  # at the other end
-    constant = constant_direction(mean * root) if drop_constant else None
+
+    def cost(x: Floats) -> Floats:
+        y = np.empty(size)
+        run_rows(lambda start, stop: sparse_rows(data, indices, pointers, x, y, start, stop), size)
+        return own * x - y
+
+    constant = constant_direction(mean * root, cost, bound) if drop_constant else None
 
     def turned(x: Floats) -> Floats:
         x = np.ravel(x)
-        y = np.empty(size)
-        run_rows(lambda start, stop: sparse_rows(data, indices, pointers, x, y, start, stop), size)
-        y += (bound - own) * x
+        y = bound * x - cost(x)
         if constant is not None:
             y -= 2 * bound * constant * (constant @ x)
         return y
