@@ -110,7 +110,8 @@ def test_large_row_groups_are_read_in_blocks(tmp_path):
         (np.zeros(3), "matrix of numbers"),
         (np.array([["a"]]), "matrix of numbers"),
         (np.empty((0, 3)), "no rows"),
-        (np.zeros((2, 2, 2)), "matrix of numbers"),
+        (np.zeros((2, 2, 2, 2, 2)), "matrix of numbers"),
+        (np.empty((0, 3, 3)), "no rows"),
     ],
 )
 def test_what_is_no_matrix_is_refused(bad, said):

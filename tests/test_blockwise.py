@@ -1,16 +1,20 @@
 """Clusters and manifold transforms of blocks: the same as of rows in memory, in this process or on a cluster."""
 
 import contextlib
+from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from pellucid import CommonalityClustering, IsometryPursuit
-from pellucid.blocks import Blocks
+from pellucid.blocks import Blocks, TextBlocks
 from pellucid.clusters import blockwise
 from pellucid.clusters.coding import Sums
 from pellucid.clusters.model import Dictionary
-from pellucid.manifold import SparseManifoldTransform
+from pellucid.manifold import PatchManifoldTransform, SparseManifoldTransform, WordManifoldTransform
+from pellucid.manifold.blockwise import part_images
+from pellucid.manifold.words import part_texts
 from pellucid.metrics import clustering_error
 from pellucid.selection.blockwise import BlockColumns
 from pellucid.solvers.design import Columns
@@ -197,3 +201,215 @@ def test_isometry_pursuit_of_blocks_chooses_what_it_chooses_in_memory(kind, monk
     assert blocks.objective_[-1] == pytest.approx(held.objective_[-1], rel=1e-6)
     assert blocks.n_features_in_ == 300
     assert blocks.duality_gap_ <= 1e-9
+
+
+# images and texts
+
+
+def pictures(n=90, channels=3):
+    """Blurred noise, so that patches that are near are alike; uint8."""
+    noise = np.random.default_rng(0).random((n, 14, 14, channels))
+    for axis in (1, 2):
+        noise = sum(np.roll(noise, shift, axis) for shift in range(4)) / 4
+    return (255 * noise[:, 3:, 3:]).astype(np.uint8)
+
+
+PATCHES = [
+    {},
+    {"augment": "flip", "channels": "grey", "context": 2},
+    {"code": "threshold"},
+    {"code": "threshold", "context": 3, "augment": "flip"},
+]
+
+
+def patch_model(**settings):
+    return PatchManifoldTransform(4, 16, n_components=5, random_state=0, **settings)
+
+
+def same_statistics(one, two):
+    for name in vars(one):
+        difference = abs(getattr(one, name) - getattr(two, name)).max()
+        assert difference <= 1e-6 * abs(getattr(two, name)).max()
+
+
+@pytest.mark.parametrize("settings", PATCHES)
+@pytest.mark.parametrize("rows", [7, 40, 1000])
+def test_images_in_blocks_make_the_model_of_images_in_memory(settings, rows):
+    images = pictures()
+    held = patch_model(**settings).fit(images)
+    blocks = patch_model(**settings).fit(Blocks(images, rows=rows))
+    np.testing.assert_array_equal(blocks.atoms_, held.atoms_)
+    np.testing.assert_array_equal(blocks.whitening_, held.whitening_)
+    same_statistics(blocks.statistics_, held.statistics_)
+    np.testing.assert_allclose(blocks.eigenvalues_, held.eigenvalues_, rtol=1e-6)
+    made = held.transform(Blocks(images, rows=rows))
+    assert made.shape == held.transform(images).shape
+    np.testing.assert_array_equal(np.concatenate(list(made)), held.transform(images))
+
+
+@pytest.mark.parametrize("kind", ["uint8", "float32", "float64", "float16", "no channels"])
+def test_pixels_of_every_kind_come_as_they_are(kind, tmp_path):
+    images = pictures()
+    if kind == "no channels":
+        images = images[..., 0]
+    elif kind != "uint8":
+        images = (images / 255).astype(kind)
+    np.save(tmp_path / "images.npy", images)
+    mapped = np.load(tmp_path / "images.npy", mmap_mode="r")
+    held, blocks = patch_model().fit(images), patch_model().fit(Blocks(mapped, rows=20))
+    np.testing.assert_array_equal(blocks.components_, held.components_)
+
+
+def test_more_images_in_blocks_can_be_added():
+    images = pictures()
+    held = patch_model().partial_fit(images[:50]).partial_fit(images[50:]).solve()
+    blocks = patch_model().partial_fit(Blocks(images[:50], rows=20)).partial_fit(Blocks(images[50:], rows=20)).solve()
+    np.testing.assert_array_equal(blocks.components_, held.components_)
+
+
+def test_what_blocks_of_images_cannot_be_is_said():
+    images = pictures()
+    with pytest.raises(ValueError, match=r"must be \(n, height, width\)"):
+        patch_model().fit(Blocks(images[:, :, 0, 0]))
+    with pytest.raises(ValueError, match="not uint16"):
+        patch_model().fit(Blocks(images.astype(np.uint16)))
+    with pytest.raises(ValueError, match="Blocks of vectors are needed"):
+        SparseManifoldTransform(2).fit(Blocks(images))
+    with pytest.raises(ValueError, match="Blocks of vectors are needed"):
+        SparseManifoldTransform(2).fit(TextBlocks(["a b"]))
+    broken = (images / 255).astype(np.float32)
+    broken[71, 2, 3, 0] = np.nan
+    with pytest.raises(ValueError, match="Row 71 has a value that is not finite"):
+        patch_model().fit(Blocks(broken, rows=20))
+    fitted = patch_model().fit(images)
+    with pytest.raises(ValueError, match="but the model was fitted to"):
+        fitted.transform(Blocks(images[:, 1:], rows=20))
+    with pytest.raises(NotFittedError):
+        patch_model().transform(Blocks(images))
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return some_texts()
+
+
+def some_texts():
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{i}" for i in range(30)])
+    return [" ".join(words[np.minimum(rng.geometric(0.1, size=40) + shift, 29)]) for shift in rng.integers(8, size=120)]
+
+
+def word_model(**settings):
+    return WordManifoldTransform(4, 2, 25, **settings)
+
+
+@pytest.mark.parametrize("source", ["texts", "tokens", "file", "folder", "bag"])
+def test_texts_in_blocks_make_the_model_of_texts_in_memory(texts, source, tmp_path):
+    held = word_model().fit(texts)
+    given = texts
+    if source == "tokens":
+        given = [text.split() for text in texts]
+    elif source == "file":
+        given = tmp_path / "all.txt"
+        given.write_text("\n".join(texts), encoding="utf-8")
+    elif source == "folder":
+        given = str(tmp_path)
+        for i in range(4):
+            (tmp_path / f"{i}.txt").write_text("\n".join(texts[30 * i : 30 * (i + 1)]) + "\n", encoding="utf-8")
+        (tmp_path / "4.txt").write_text("")
+        (tmp_path / "5.csv").write_text("no text")
+    elif source == "bag":
+        given = pytest.importorskip("dask.bag", reason="needs pellucid[dask]").from_sequence(texts, npartitions=7)
+        np.testing.assert_array_equal(word_model().fit(given).vectors_, held.vectors_)
+    blocks = TextBlocks(given, rows=17)
+    assert len(blocks) == 120
+    model = word_model().fit(blocks)
+    assert list(model.vocabulary_) == list(held.vocabulary_)
+    np.testing.assert_array_equal(model.counts_, held.counts_)
+    np.testing.assert_array_equal(model.vectors_, held.vectors_)
+    made = model.transform(blocks)
+    assert made.shape == (120, 4)
+    np.testing.assert_array_equal(np.concatenate(list(made)), held.transform(texts))
+
+
+def test_what_texts_cannot_be_is_said(texts, tmp_path):
+    with pytest.raises(ValueError, match="Text 101 must be a string"):
+        word_model().fit(TextBlocks([*texts[:101], 7, "end"], rows=20))
+    with pytest.raises(ValueError, match="no text file"):
+        TextBlocks(tmp_path / "nothing.txt")
+    with pytest.raises(ValueError, match="no text file"):
+        TextBlocks(tmp_path)
+    (tmp_path / "latin.txt").write_bytes("naïve".encode("latin-1"))
+    with pytest.raises(ValueError, match="is not UTF-8"):
+        TextBlocks(tmp_path)
+    (tmp_path / "latin.txt").write_bytes(b"")
+    for nothing in (tmp_path, []):
+        with pytest.raises(ValueError, match="There are no texts"):
+            TextBlocks(nothing)
+    with pytest.raises(ValueError, match="at least one text"):
+        TextBlocks(texts, rows=0)
+
+
+def test_sums_of_images_and_texts_go_on_from_a_checkpoint_with_the_same_bits(texts, tmp_path, monkeypatch):
+    images = pictures()
+    fits = [(partial(patch_model, **settings), Blocks(images, rows=20)) for settings in PATCHES]
+    fits.append((word_model, TextBlocks(texts, rows=30)))
+    for number, (make, data) in enumerate(fits):
+        whole = make().fit(data)
+        for parts in range(3):
+            path = tmp_path / f"{number}-{parts}"
+            with monkeypatch.context() as patch, contextlib.suppress(Stop):
+                patch.setattr(Blocks, "each", stopping_after(parts))
+                make().fit(data, checkpoint=path)
+            resumed = make().fit(data, checkpoint=path)
+            for name in make()._fitted_arrays:
+                np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name))
+        with monkeypatch.context() as patch:
+            patch.setattr(Blocks, "each", stopping_after(0))
+            finished = make().fit(data, checkpoint=path)  # nothing is left to do
+        np.testing.assert_array_equal(finished.eigenvalues_, whole.eigenvalues_)
+        with pytest.raises(ValueError, match="belongs to another fit"):
+            make().set_params(n_components=3).fit(data, checkpoint=path)
+
+
+def stopping_after(parts):
+    """``Blocks.each`` that ends by an error in a pass for statistics."""
+    real = Blocks.each
+
+    def each(self, function, given=None):
+        for number, found in enumerate(real(self, function, given)):
+            if number == parts and getattr(function, "func", None) in (part_images, part_texts):
+                raise Stop
+            yield found
+
+    return each
+
+
+@pytest.mark.parametrize("settings", PATCHES[1:3])
+def test_images_of_memory_and_of_a_folder_may_have_a_checkpoint_too(settings, tmp_path):
+    images = pictures()
+    pil = pytest.importorskip("PIL.Image", reason="needs pellucid[plots]")
+    (tmp_path / "folder").mkdir()
+    for i, image in enumerate(images):
+        pil.fromarray(image).save(tmp_path / "folder" / f"{i:02}.png")
+    held = patch_model(**settings).fit(images)
+    for i, source in enumerate([images, tmp_path / "folder"]):
+        fitted = patch_model(**settings).fit(source, checkpoint=tmp_path / f"state{i}")
+        np.testing.assert_allclose(fitted.eigenvalues_, held.eigenvalues_, rtol=1e-6)
+        assert (tmp_path / f"state{i}").is_file()
+
+
+def test_ctrl_c_leaves_the_images_of_whole_parts(monkeypatch):
+    images = pictures()
+    real = Blocks.each
+
+    def each(self, function, given=None):
+        for number, found in enumerate(real(self, function, given)):
+            if number == 2 and getattr(function, "func", None) is part_images:
+                raise KeyboardInterrupt
+            yield found
+
+    monkeypatch.setattr(Blocks, "each", each)
+    with pytest.warns(UserWarning, match="Stopped after 2 of 5 parts"):
+        stopped = patch_model().fit(Blocks(images, rows=20))
+    assert stopped.statistics_.counts.sum() == 40 * 8 * 8

@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from pellucid import CommonalityClustering, ConceptSubspaces, IsometryPursuit, vectors
-from pellucid.blocks import Blocks
+from pellucid.blocks import Blocks, TextBlocks
 from pellucid.manifold import SparseManifoldTransform
 from pellucid.preprocessing import CenteredNormalizer
 from test_blocks import problem
+from test_blockwise import PATCHES, patch_model, pictures, some_texts, word_model
 
 distributed = pytest.importorskip("distributed", reason="needs pellucid[dask]")
 da = pytest.importorskip("dask.array", reason="needs pellucid[dask]")
+db = pytest.importorskip("dask.bag", reason="needs pellucid[dask]")
 
 
 @contextmanager
@@ -44,6 +46,11 @@ def mortal():
 @pytest.fixture
 def data():
     return problem(dtype=np.float32)
+
+
+@pytest.fixture
+def texts():
+    return some_texts()
 
 
 def noting(folder, block):
@@ -88,6 +95,39 @@ def test_clusters_and_manifolds_are_the_same_bits_on_two_workers_and_on_none(cli
     with client.as_current():
         lazy = here.transform(da.from_array(X, chunks=(100, -1)))
         np.testing.assert_allclose(lazy.compute(), here.transform(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("settings", PATCHES[1:3])
+def test_images_make_the_same_bits_on_two_workers_and_on_none(client, settings, tmp_path):
+    images = pictures()
+    np.save(tmp_path / "images.npy", images)
+    mapped = np.load(tmp_path / "images.npy", mmap_mode="r")
+    here = patch_model(**settings).fit(Blocks(images, rows=20))
+    there = patch_model(**settings).fit(Blocks(mapped, rows=20, client=client))
+    for name in ("atoms_", "components_", "eigenvalues_"):
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
+    lazy = da.from_array(images, chunks=(20, 5, 11, 1))
+    with client.as_current():
+        chunks = patch_model(**settings).fit(lazy, checkpoint=tmp_path / "state")
+        made = here.transform(lazy)
+        assert isinstance(made, da.Array)
+        assert made.shape == (90, here.transform(images[:1]).shape[1])
+        np.testing.assert_allclose(made.compute(), here.transform(images), atol=1e-6)
+    np.testing.assert_allclose(chunks.eigenvalues_, patch_model(**settings).fit(images).eigenvalues_, rtol=1e-6)
+    on_workers = np.concatenate(list(here.transform(Blocks(mapped, rows=20, client=client))))
+    np.testing.assert_array_equal(on_workers, here.transform(images))
+
+
+def test_words_are_the_same_bits_on_two_workers_and_on_none(client, texts):
+    here = word_model().fit(texts)
+    there = word_model().fit(TextBlocks(texts, rows=25, client=client))
+    with client.as_current():
+        bag = word_model().fit(db.from_sequence(texts, npartitions=7))
+    for model in (there, bag):
+        assert list(model.vocabulary_) == list(here.vocabulary_)
+        np.testing.assert_array_equal(model.vectors_, here.vectors_)
+    made = here.transform(TextBlocks(texts, rows=25, client=client))
+    np.testing.assert_array_equal(np.concatenate(list(made)), here.transform(texts))
 
 
 def test_columns_are_chosen_on_two_workers_as_on_none(client):

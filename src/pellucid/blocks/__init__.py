@@ -38,17 +38,19 @@ from pellucid.blocks._parts import (
     stepped,
     taken,
     then,
+    whole_rows,
     written,
 )
 
-__all__ = ["Blocks", "as_blocks", "checked", "is_dask", "is_lazy", "lazily"]
+__all__ = ["Blocks", "TextBlocks", "as_blocks", "checked", "is_dask", "is_lazy", "lazily"]
 
 # parts under way for every thread of a cluster: what is being computed, and what is ready to be
 AHEAD = 2
 
 
 class Blocks:
-    """Rows (n, d) in blocks, for fits that need not hold them all.
+    """Rows (n, d) in blocks, or images (n, height, width) or (n, height, width, channels), for fits that need not hold
+    them all.
 
     Parameters
     ----------
@@ -68,18 +70,27 @@ class Blocks:
             raise ValueError(f"A block needs at least one row, got rows={rows}.")
         self.client = client
         if is_dask(source):
-            self.client = client or _current_client()
-            self.parts, width, dtype = dask_parts(source)
+            self.client = client or current_client()
+            self.parts, each, dtype = dask_parts(source)
         elif isinstance(source, (str, os.PathLike)):
-            self.parts, width, dtype = file_parts(Path(source), column, rows)
+            self.parts, each, dtype = file_parts(Path(source), column, rows)
         else:
-            self.parts, width, dtype = array_parts(np.asanyarray(source), rows)
-        self.shape = (sum(part.rows for part in self.parts), width)
+            self.parts, each, dtype = array_parts(np.asanyarray(source), rows)
+        self.shape: tuple[int, ...] = (sum(part.rows for part in self.parts), *each)
         self.dtype = dtype
         if not self.parts:
             raise ValueError("There are no rows: give at least one.")
 
-    ndim = 2
+    @classmethod
+    def of(cls, parts: Sequence[Part], shape: tuple[int, ...], dtype: Any, client: Any) -> Blocks:
+        """Blocks of parts that were cut elsewhere."""
+        new = object.__new__(Blocks)
+        new.parts, new.shape, new.dtype, new.client = list(parts), shape, np.dtype(dtype), client
+        return new
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -94,10 +105,8 @@ class Blocks:
 
     def like(self, parts: Sequence[Part], width: int | None = None, dtype: Any = None) -> Blocks:
         """Other parts of the same rows."""
-        new = object.__new__(Blocks)
-        new.client, new.parts, new.dtype = self.client, list(parts), np.dtype(dtype or self.dtype)
-        new.shape = (self.shape[0], self.shape[1] if width is None else width)
-        return new
+        shape = self.shape if width is None else (self.shape[0], width)
+        return Blocks.of(parts, shape, dtype or self.dtype, self.client)
 
     def map(self, function: Callable[[Array], Array], width: int, dtype: Any = None) -> Blocks:
         """The blocks that ``function`` makes of these, each when it is asked for."""
@@ -180,7 +189,11 @@ def is_lazy(X: Any) -> bool:
 
 
 def as_blocks(X: Any) -> Blocks:
-    return X if isinstance(X, Blocks) else Blocks(X)
+    """Rows of vectors in blocks."""
+    blocks = X if isinstance(X, Blocks) else Blocks(X)
+    if blocks.ndim != 2:
+        raise ValueError(f"Blocks of vectors are needed here, one row each, but these have shape {blocks.shape}.")
+    return blocks
 
 
 def lazily(function: Callable[[Array], Array], X: Any, width: int | None, dtype: Any = None) -> Any:
@@ -190,17 +203,18 @@ def lazily(function: Callable[[Array], Array], X: Any, width: int | None, dtype:
         if width is not None:
             return X.map(function, width, dtype)
         return X.map(partial(single_column, function), 1, dtype)
-    whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    whole = whole_rows(X)
     kind = np.dtype(dtype or (X.dtype if X.dtype in (np.float32, np.float64) else np.float64))
     if width is None:
         return whole.map_blocks(function, dtype=kind, drop_axis=1, meta=np.empty(0, kind))
-    return whole.map_blocks(function, dtype=kind, chunks=(whole.chunks[0], (width,)), meta=np.empty((0, 0), kind))
+    chunks, gone = (whole.chunks[0], (width,)), list(range(2, X.ndim))
+    return whole.map_blocks(function, dtype=kind, chunks=chunks, drop_axis=gone, meta=np.empty((0, 0), kind))
 
 
 # on a cluster
 
 
-def _current_client() -> Any:
+def current_client() -> Any:
     """The client that the caller works with, if Dask's distributed scheduler is in use."""
     if "distributed" not in sys.modules:
         return None
@@ -214,3 +228,6 @@ def _submit(client: Any, held: Any, part: Part, extra: tuple[Any, ...]) -> Any:
     if part.read is not None:
         return client.submit(on_part, held, part.read, extra, pure=False)
     return client.compute(require("dask", "dask").delayed(on_chunk, pure=False)(held, part.then, part.chunk, extra))
+
+
+from pellucid.blocks.texts import TextBlocks  # noqa: E402 which are Blocks themselves

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -15,6 +16,7 @@ from pellucid import vectors
 from pellucid._extras import require
 
 Array = NDArray[Any]
+Each = tuple[int, ...]  # shape of one row
 Read = Callable[[], Iterator[Any]]  # blocks, or pairs of blocks
 
 # a block has at most so many rows, and no more numbers than this
@@ -47,18 +49,16 @@ def _together(n_blocks: int) -> int:
     return int(np.clip(n_blocks // PARTS, 1, PART_BLOCKS))
 
 
-def array_parts(array: Array, rows: int | None) -> tuple[list[Part], int, np.dtype[Any]]:
-    if array.ndim != 2 or array.dtype.kind not in "fiub":
-        raise ValueError(f"Blocks need a matrix of numbers, but got {array.dtype} of shape {array.shape}.")
-    dtype = _working(array.dtype)
-    rows = rows or _default_rows(array.shape[1])
+def array_parts(array: Array, rows: int | None) -> tuple[list[Part], Each, np.dtype[Any]]:
+    dtype = _working(array)
+    rows = rows or _default_rows(math.prod(array.shape[1:]))
     size = rows * _together(-(-len(array) // rows))
     parts = []
     for start in range(0, len(array), size):
         here = array[start : start + size]
         source = _where(array, start, start + size)
         parts.append(Part(start, len(here), partial(_array_blocks, source, rows, start, dtype)))
-    return parts, array.shape[1], dtype
+    return parts, array.shape[1:], dtype
 
 
 def _where(array: Array, start: int, stop: int) -> Any:
@@ -81,14 +81,14 @@ def _array_blocks(source: Any, rows: int, first: int, dtype: np.dtype[Any]) -> I
         yield checked(source[start : start + rows], first + start, dtype)
 
 
-def file_parts(path: Path, column: str | None, rows: int | None) -> tuple[list[Part], int, np.dtype[Any]]:
+def file_parts(path: Path, column: str | None, rows: int | None) -> tuple[list[Part], Each, np.dtype[Any]]:
     groups = vectors.parquet_groups(path)
     if groups is None:
         return array_parts(vectors.read(path, column).vectors, rows)
     first = next(vectors.blocks(path, column, rows=1), None)  # looks at the columns of every file
     if first is None:
-        return [], 0, np.dtype(np.float32)
-    width, dtype = first.vectors.shape[1], _working(first.vectors.dtype)
+        return [], (0,), np.dtype(np.float32)
+    width, dtype = first.vectors.shape[1], _working(first.vectors)
     rows = rows or _default_rows(width)
     least = rows * _together(-(-sum(count for _, _, count in groups) // rows))
     parts: list[Part] = []
@@ -106,7 +106,7 @@ def file_parts(path: Path, column: str | None, rows: int | None) -> tuple[list[P
                 read = partial(_parquet_blocks, tuple((f, tuple(g)) for f, g in pieces), column, rows, start, dtype)
                 parts.append(Part(start, pending, read))
             start, pending, pieces = start + pending, 0, []
-    return parts, width, dtype
+    return parts, (width,), dtype
 
 
 def _parquet_blocks(
@@ -118,38 +118,51 @@ def _parquet_blocks(
             first += len(found.vectors)
 
 
-def dask_parts(X: Any) -> tuple[list[Part], int, np.dtype[Any]]:
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise ValueError(f"Blocks need a matrix of numbers, but got {X.dtype} of shape {X.shape}.")
+def dask_parts(X: Any) -> tuple[list[Part], Each, np.dtype[Any]]:
+    dtype = _working(X)
     if any(np.isnan(size) for sizes in X.chunks for size in sizes):
         raise ValueError("The dask.array does not know the sizes of its chunks: call its compute_chunk_sizes() first.")
-    whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-    dtype = _working(X.dtype)
+    whole = whole_rows(X)
     starts = np.concatenate([[0], np.cumsum(whole.chunks[0])])
     parts = [
         Part(int(start), int(rows), chunk=chunk, then=partial(_chunk_blocks, int(start), dtype))
         for start, rows, chunk in zip(starts, whole.chunks[0], whole.to_delayed().ravel())
         if rows
     ]
-    return parts, whole.shape[1], dtype
+    return parts, whole.shape[1:], dtype
+
+
+def whole_rows(X: Any) -> Any:
+    """The dask.array, no row of it cut."""
+    return X if all(count == 1 for count in X.numblocks[1:]) else X.rechunk(dict.fromkeys(range(1, X.ndim), -1))
 
 
 def _chunk_blocks(start: int, dtype: np.dtype[Any], chunk: Any) -> Iterator[Array]:
     yield checked(np.asarray(chunk), start, dtype)
 
 
-def _working(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """float32 and float64 stay, float16 becomes float32, and whole numbers float64."""
+def _working(array: Any) -> np.dtype[Any]:
+    """float32 and float64 stay, float16 becomes float32, and whole numbers float64, but pixels stay what they are."""
+    dtype: np.dtype[Any] = np.dtype(array.dtype)
+    if array.ndim not in (2, 3, 4) or dtype.kind not in "fiub":
+        raise ValueError(
+            f"Blocks need a matrix of numbers, or images (n, height, width[, channels]), but got {dtype} of shape "
+            f"{array.shape}."
+        )
+    if array.ndim > 2 and dtype.kind in "ub":
+        return dtype
     return np.dtype(np.float32 if dtype in (np.float16, np.float32) else np.float64)
 
 
 def checked(block: Array, first: int, dtype: np.dtype[Any]) -> Array:
     """The block in working precision, every number of it finite."""
     rows = np.ascontiguousarray(block, dtype=dtype)
+    if dtype.kind != "f":
+        return rows
     with np.errstate(over="ignore", invalid="ignore"):  # finite numbers may have an infinite sum
         total = rows.sum()
     if not np.isfinite(total) and not np.isfinite(rows).all():
-        row = first + int(np.argmax(~np.isfinite(rows).all(axis=1)))
+        row = first + int(np.argmax(~np.isfinite(rows).reshape(len(rows), -1).all(axis=1)))
         raise ValueError(f"Row {row} has a value that is not finite: fill it or drop the row.")
     return rows
 

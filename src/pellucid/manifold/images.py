@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from pellucid._progress import progress
+from pellucid.blocks import is_lazy
+from pellucid.manifold.blockwise import add_images, image_blocks
 from pellucid.manifold.kmeans import spherical_kmeans
 from pellucid.manifold.nearest import Floats32
 from pellucid.manifold.onehot import graph_of_codes, with_mirror_images
@@ -21,7 +24,7 @@ from pellucid.manifold.overlap import active_atoms, add_near_patches, add_whole_
 from pellucid.manifold.patch_model import BATCH, PatchModel
 from pellucid.manifold.patches import Images, mirrored, patch_rows, second_moment, whitening_matrices
 from pellucid.manifold.spectral import solve_graph, solve_pairs
-from pellucid.manifold.statistics import PairStatistics
+from pellucid.manifold.statistics import GraphStatistics, PairStatistics
 from pellucid.solvers._threads import one_blas_thread
 
 # images whose pairs of atoms are counted at once
@@ -33,8 +36,8 @@ class PatchManifoldTransform(PatchModel):
 
     Every patch is whitened and brought to unit length, coded over a dictionary of patches, and embedded so that patches
     of the same surroundings are close; embeddings are summed over windows. Images are (n, height, width) or (n, height,
-    width, channels), uint8 or floating-point numbers from 0 to 1, as arrays, memory maps, or a folder of files. For
-    colour and grey side by side, as in the paper, take scikit-learn's ``FeatureUnion`` of two of these.
+    width, channels), uint8 or floating-point numbers from 0 to 1, as arrays, memory maps, blocks, or a folder of files.
+    For colour and grey side by side, as in the paper, take scikit-learn's ``FeatureUnion`` of two of these.
 
     Parameters
     ----------
@@ -149,30 +152,40 @@ class PatchManifoldTransform(PatchModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike | str | os.PathLike[str], y: object = None) -> PatchManifoldTransform:
+    def fit(
+        self, X: Any, y: object = None, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> PatchManifoldTransform:
         """Fit to images, in one pass after the dictionary is made.
+
+        X may also be :class:`pellucid.blocks.Blocks` or a ``dask.array`` of images. ``checkpoint`` names a file that
+        takes what was added up after each part of the images, from which the same call goes on when it was interrupted.
 
         Ctrl-C during the pass ends it: what was seen until then makes the model.
         """
         for name in ("atoms_", "statistics_"):
             if hasattr(self, name):
                 delattr(self, name)
-        return self.partial_fit(X, y).solve()
+        if checkpoint is None:
+            return self.partial_fit(X, y).solve()
+        self._validate_params()
+        self._cells = None
+        add_images(self, image_blocks(X), checkpoint)
+        return self.solve()
 
-    def partial_fit(self, X: ArrayLike | str | os.PathLike[str], y: object = None) -> PatchManifoldTransform:
+    def partial_fit(self, X: Any, y: object = None) -> PatchManifoldTransform:
         """Add the statistics of images; the first ones make whitening and dictionary. ``solve`` finishes."""
         self._validate_params()
+        if hasattr(self, "atoms_") and not hasattr(self, "statistics_"):
+            raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
+        self._cells = None
+        if is_lazy(X):
+            add_images(self, image_blocks(X))
+            return self
         images = Images(X, self.channels == "grey")
         if not hasattr(self, "atoms_"):
             self._start(images)
-        elif not hasattr(self, "statistics_"):
-            raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
         self._check_shape(images)
-        self._cells = None
-        if self.code == "nearest":
-            self._add_graph(images)
-        else:
-            self._add_pairs(images)
+        self.statistics_: Any = self._with(getattr(self, "statistics_", None), images)
         return self
 
     def solve(self) -> PatchManifoldTransform:
@@ -241,7 +254,18 @@ class PatchManifoldTransform(PatchModel):
                 atoms = spherical_kmeans(rows, own, self.max_iter, 0.0, seed, step, self.exact)[0]
         return np.concatenate([atoms, atoms[:, flip]]) if self.augment == "flip" else np.ascontiguousarray(atoms)
 
-    def _add_graph(self, images: Images) -> None:
+    def _with(self, statistics: Any, images: Images, stoppable: bool = True) -> Any:
+        """Statistics, None at first, with those of images added; if ``stoppable``, Ctrl-C leaves it at some of them."""
+        if self.code == "threshold":
+            K = len(self.atoms_)
+            total = PairStatistics(np.zeros((K, K)), np.zeros((K, K))) if statistics is None else statistics
+            self._add_pairs(images, total, stoppable)
+            return total
+        for added in self._graphs(images, stoppable):
+            statistics = added if statistics is None else statistics + added
+        return statistics
+
+    def _graphs(self, images: Images, stoppable: bool) -> Iterator[GraphStatistics]:
         """Co-occurrence of nearest atoms; as many images at once as the memory allows."""
         rows, columns = self._grid()
         reach = self._reach(images)
@@ -259,21 +283,17 @@ class PatchManifoldTransform(PatchModel):
                         done = start + len(block)
                         step(f"{first + done} of {len(images)} images")
                 except KeyboardInterrupt:
-                    if not done:
+                    if not done or not stoppable:
                         raise
                     self._stopped(first + done, len(images))
-            added = graph_of_codes(codes[:done], len(self.atoms_), reach)
-            before = getattr(self, "statistics_", None)
-            self.statistics_: Any = added if before is None else before + added
+            yield graph_of_codes(codes[:done], len(self.atoms_), reach)
             if done < len(codes):
                 return
 
-    def _add_pairs(self, images: Images) -> None:
+    def _add_pairs(self, images: Images, statistics: PairStatistics, stoppable: bool) -> None:
         """Second moments of threshold codes, block by block."""
         rows, columns = self._grid()
         K = len(self.atoms_)
-        if not hasattr(self, "statistics_"):
-            self.statistics_ = PairStatistics(np.zeros((K, K)), np.zeros((K, K)))
         # two bytes for an active atom and eight for its place in the lists; a thirtieth is active, seldom more
         at_once = int(np.clip(self.memory * 1e9 / (rows * columns * K / 30 * 10), 1, COUNTED))
         prepare = self._preparation()
@@ -286,13 +306,13 @@ class PatchManifoldTransform(PatchModel):
                     codes = active_atoms(patches, present, self.atoms_, float(self.threshold))
                     del patches
                     if self.context is None:
-                        add_whole_images(codes, len(block), self.statistics_)
+                        add_whole_images(codes, len(block), statistics)
                     else:
-                        add_near_patches(codes, len(block), (rows, columns), int(self.context), self.statistics_)
+                        add_near_patches(codes, len(block), (rows, columns), int(self.context), statistics)
                     done += len(block)
                     step(f"{done} of {len(images)} images")
             except KeyboardInterrupt:
-                if not done:
+                if not done or not stoppable:
                     raise
                 self._stopped(done, len(images))
 

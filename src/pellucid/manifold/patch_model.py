@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from pellucid._base import Fitted, SavedMixin, unit_rows
 from pellucid._progress import progress
+from pellucid.blocks import Blocks, is_lazy, lazily
+from pellucid.manifold.blockwise import BlockImages
 from pellucid.manifold.nearest import Cells, Floats32, build_cells
 from pellucid.manifold.onehot import Codes, look_up, nearest_codes, pooled
 from pellucid.manifold.overlap import ActiveAtoms, active_atoms, sum_of_atoms
@@ -56,8 +59,14 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         tags.no_validation = True
         return tags
 
-    def transform(self, X: ArrayLike | str | os.PathLike[str]) -> NDArray[Any]:
-        """One vector for each image, of unit length (zeros for a blank image)."""
+    def transform(self, X: Any) -> Any:
+        """One vector for each image, of unit length (zeros for a blank image); blocks give blocks."""
+        if is_lazy(X):
+            check_is_fitted(self, "components_")
+            self._check_shape(BlockImages(X if isinstance(X, Blocks) else Blocks(X), self.channels == "grey"))
+            there = copy(self)
+            there.verbose = 0
+            return lazily(there.transform, X, self._n_features_out, self.dtype)
         return self._vectors(X, mirror=False)[0]
 
     def transform_with_mirror(self, X: ArrayLike | str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[Any]]:

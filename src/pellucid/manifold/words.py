@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import operator
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from functools import partial, reduce
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from pellucid._base import Fitted, SavedMixin, unit_rows
+from pellucid.blocks.texts import TextBlocks, is_texts
+from pellucid.manifold.blockwise import checkpoint_of, packed, plus, summed, unpacked
 from pellucid.manifold.spectral import solve_graph
 from pellucid.manifold.statistics import GraphStatistics
 
@@ -83,26 +88,30 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         tags.no_validation = True
         return tags
 
-    def fit(self, X: str | Iterable[str | Sequence[str]], y: object = None) -> WordManifoldTransform:
-        """Fit to texts, each a string or a list of tokens; one string is one text."""
+    def fit(
+        self, X: Any, y: object = None, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> WordManifoldTransform:
+        """Fit to texts, each a string or a list of tokens; one string is one text.
+
+        X may also be :class:`pellucid.blocks.TextBlocks` or a ``dask.bag``, which are gone through twice, first for the
+        vocabulary. ``checkpoint`` names a file that takes what was added up after each part of the texts, from which
+        the same call goes on when it was interrupted.
+        """
         self._validate_params()
         for name in ("statistics_", "vocabulary_"):
             if hasattr(self, name):
                 delattr(self, name)
-        return self.partial_fit(X, y).solve()
+        return self._add(X, checkpoint).solve()
 
-    def partial_fit(self, X: str | Iterable[str | Sequence[str]], y: object = None) -> WordManifoldTransform:
+    def partial_fit(self, X: Any, y: object = None) -> WordManifoldTransform:
         """Add the statistics of more texts; the first ones make the vocabulary. ``solve`` finishes."""
         self._validate_params()
-        texts = tokens_of(X)
-        if not hasattr(self, "vocabulary_"):
-            words = frequent(texts, self.vocabulary_size, self.min_count)
-            self.vocabulary_ = np.array(words, dtype=object)
-        elif not hasattr(self, "statistics_"):
+        if hasattr(self, "vocabulary_") and not hasattr(self, "statistics_"):
             raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
-        added = word_statistics(texts, self._places(), self.window)
-        before = getattr(self, "statistics_", None)
-        self.statistics_ = added if before is None else before + added
+        return self._add(X, None)
+
+    def _add(self, X: Any, checkpoint: str | os.PathLike[str] | None) -> WordManifoldTransform:
+        add_texts(self, as_texts(X), checkpoint)
         self.counts_ = self.statistics_.counts.astype(np.int64)
         return self
 
@@ -113,9 +122,12 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         self.vectors_ = unit_rows(np.ascontiguousarray(P.T))
         return self
 
-    def transform(self, X: str | Iterable[str | Sequence[str]]) -> NDArray[np.float64]:
-        """Mean direction (n, n_components) of the words of each text; zeros where it has none of the vocabulary."""
+    def transform(self, X: Any) -> Any:
+        """Mean direction (n, n_components) of the words of each text; zeros where it has none of the vocabulary. Texts
+        in blocks give blocks."""
         check_is_fitted(self, "vectors_")
+        if is_texts(X):
+            return as_texts(X).map(copy(self).transform, self._n_features_out, self.vectors_.dtype)
         places = self._places()
         rows = [[places[token] for token in text if token in places] for text in tokens_of(X)]
         return unit_rows(np.array([self.vectors_[row].sum(axis=0) for row in rows]))
@@ -141,6 +153,42 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         return int(self.vectors_.shape[1])
 
 
+def as_texts(X: Any) -> TextBlocks:
+    """Texts in blocks; those in memory are cut into tokens once."""
+    if isinstance(X, TextBlocks):
+        return X
+    return TextBlocks(X if is_texts(X) else tokens_of(X))
+
+
+def part_counts(blocks: Iterator[list[Any]]) -> Counter[str]:
+    return reduce(operator.add, map(token_counts, blocks))
+
+
+def part_texts(places: dict[str, int], window: int, blocks: Iterator[list[Any]]) -> GraphStatistics:
+    return reduce(plus, (word_statistics(tokens_of(block), places, window) for block in blocks))
+
+
+def add_texts(model: WordManifoldTransform, X: TextBlocks, checkpoint: str | os.PathLike[str] | None = None) -> None:
+    """Add the statistics of texts in blocks to those of the model, whose vocabulary the first ones make."""
+    kept = None if checkpoint is None else checkpoint_of(model, X, checkpoint)
+    random = np.random.RandomState(0)  # nothing is drawn
+    found = None if kept is None else kept.load(random)
+    total, done = getattr(model, "statistics_", None), 0
+    if found is not None:
+        model.vocabulary_, done = np.array(found[1]["words"], dtype=object), int(found[1]["done"])
+        total = unpacked(GraphStatistics, found[0])
+    elif not hasattr(model, "vocabulary_"):
+        counts = reduce(operator.add, X.each(part_counts))
+        model.vocabulary_ = np.array(frequent(counts, model.vocabulary_size, model.min_count), dtype=object)
+
+    def save(total: GraphStatistics, done: int) -> None:
+        assert kept is not None
+        kept.save(packed(total), {"done": done, "words": list(model.vocabulary_)}, random)
+
+    function = partial(part_texts, model._places(), model.window)
+    model.statistics_ = summed(X, function, total, done, None if kept is None else save, False)
+
+
 def tokens_of(texts: str | Iterable[str | Sequence[str]]) -> list[list[str]]:
     """Each text as tokens: a list as it is, a string cut into its words in lower case."""
     if isinstance(texts, str):
@@ -159,9 +207,12 @@ def tokens_of(texts: str | Iterable[str | Sequence[str]]) -> list[list[str]]:
     return found
 
 
-def frequent(texts: list[list[str]], size: int, min_count: int) -> list[str]:
+def token_counts(texts: list[Any]) -> Counter[str]:
+    return Counter(token for text in tokens_of(texts) for token in text)
+
+
+def frequent(counts: Counter[str], size: int, min_count: int) -> list[str]:
     """The most frequent words, ties in order of the alphabet."""
-    counts = Counter(token for text in texts for token in text)
     words = sorted((word for word, count in counts.items() if count >= min_count), key=lambda w: (-counts[w], w))
     if len(words) < 2:
         raise ValueError(f"Fewer than two words occur {min_count} times: give more text or a smaller min_count.")
