@@ -52,15 +52,18 @@ def two_spirals(save, results, k=300):
 
 def draw_spirals(path, model, X, side, k):
     """Figure 2: data, landmarks, the map on landmarks and on points, neighbours before and after."""
-    figure, axes = plt.subplots(2, 6, figsize=(15.6, 5.6), layout="constrained")
+    figure, axes = plt.subplots(2, 6, figsize=(15.6, 5.2), layout="constrained")
     Z = model.transform(X)
     point = int(np.argmin(np.abs(X - [1.2, 1.2]).sum(axis=1)))
     (a, b, *first), (e, f, *second) = axes
     a.scatter(*X.T, s=1, c=np.where(side, BLUE, ORANGE))
     a.set_title("data", fontsize=10)
     b.scatter(*X.T, s=1, c=GREY)
-    b.scatter(*model.atoms_.T, s=7, c="#1f2933")
-    b.set_title("landmarks", fontsize=10)
+    b.scatter(*model.atoms_.T, s=4, c="#1f2933")
+    b.set_title("landmarks, and those of two points", fontsize=10)
+    for x, colour in zip(X[np.argsort(((X - [-1.5, -1.7]) ** 2).sum(axis=1))[[0, 200]]], ("#d55e00", "#009e73")):
+        b.plot(*x, "x", color=colour, markersize=9, markeredgewidth=2)
+        b.plot(*model.atoms_[model.code_.predict(x[None])[0]], "o", color=colour, markersize=6)
     for i, (above, below) in enumerate(zip(first, second)):
         limit = np.abs(Z[:, i]).max()
         colours = {"cmap": "PuOr", "vmin": -limit, "vmax": limit}
@@ -162,24 +165,28 @@ def draw_words(results, model, places):
         own = [i for i, (g, _) in enumerate(known) if g == group]
         ax.scatter(*plane[own].T, s=14, color=colour, label=group)
     figure.canvas.draw()
-    taken: list[tuple[float, float, float, float]] = []
+    dots = ax.transData.transform(plane)
+    taken: list[tuple[float, float, float, float]] = [(x - 4, x + 4, y - 4, y + 4) for x, y in dots]
     for i in np.argsort(-plane[:, 1]):  # each label goes to the first free place around its dot
         group, word = known[i]
-        x, y = ax.transData.transform(plane[i])
+        x, y = dots[i]
         wide, high = 6.6 * len(word) + 4, 13.0
         for dx, dy in (
             (6, 0),
             (-6 - wide, 0),
-            *((side, turn) for turn in (13, -13, 26, -26, 39) for side in (6, -6 - wide)),
+            *((side, turn) for turn in (13, -13, 26, -26, 39, -39, 52, -52) for side in (6, -6 - wide)),
         ):
             box = (x + dx, x + dx + wide, y + dy - high / 2, y + dy + high / 2)
             if all(box[0] > t[1] or box[1] < t[0] or box[2] > t[3] or box[3] < t[2] for t in taken):
                 break
-        taken += [box, (x - 4, x + 4, y - 4, y + 4)]
+        taken.append(box)
         place = ax.transData.inverted().transform((box[0], y + dy))
         ax.text(*place, word, fontsize=8, color=colours[group], va="center")
+        if dy:  # a line leads to a label that had to move away
+            end = ax.transData.inverted().transform((box[0] if dx > 0 else box[1], y + dy))
+            ax.plot(*zip(plane[i], end), color=colours[group], linewidth=0.6)
     ax.legend(frameon=False, fontsize=9)
-    ax.set(xticks=[], yticks=[])
+    ax.set(xticks=[], yticks=[], title="Words of six groups, on the first two principal directions of their vectors")
     ax.spines[:].set_visible(False)
     figure.savefig(results / "smt-words.png", dpi=110)
     plt.close(figure)

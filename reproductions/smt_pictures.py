@@ -18,9 +18,12 @@ def digits(save, results: Path, n_train=1000, n_test=500, n_atoms=1024):
     data = load_mnist()
     x, y = data.x_train[:n_train], data.y_train[:n_train]
     model = PatchManifoldTransform(6, n_atoms, constraint="degree", n_samples=30_000, **RECIPE).fit(x)
-    plots.dictionary(model, n_atoms=160).figure.savefig(results / "smt-dictionary.png", dpi=110)
+    ax = plots.dictionary(model, n_atoms=162, title="Atoms in the order of their embedding: alike is side by side")
+    ax.figure.savefig(results / "smt-dictionary.png", dpi=110)
     busy = np.argsort(-model.statistics_.counts, kind="stable")[[40, 200, 500, 800]]
-    plots.atom_neighbours(model, busy.tolist(), k=15).figure.savefig(results / "smt-neighbours.png", dpi=110)
+    title = "An atom, framed, and those closest to it in the embedding, the closest first"
+    ax = plots.atom_neighbours(model, busy.tolist(), k=15, title=title)
+    ax.figure.savefig(results / "smt-neighbours.png", dpi=110)
     Z, T = model.transform(x), model.transform(data.x_test[:n_test])
     which, cosines = cosine_neighbours(Z, T, 30)
     said = neighbour_vote(y[which], cosines)
