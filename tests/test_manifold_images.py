@@ -421,6 +421,17 @@ def test_real_digits_are_told_apart():
     assert soft_knn_accuracy(Z[:1200], digits.target[:1200], Z[1200:], digits.target[1200:]) > 0.95
 
 
+def test_the_search_can_be_changed_after_the_fit():
+    X = pictures(30, 20, 20)
+    model = small(code="nearest", n_atoms=2100, max_iter=1).fit(X)
+    Z = model.transform(X)
+    assert model._cells.exact
+    near = model.set_params(exact=False).transform(X)
+    assert not model._cells.exact
+    assert np.mean((near * Z).sum(axis=1)) > 0.99
+    assert np.array_equal(model.set_params(exact=True).transform(X), Z)
+
+
 def test_blank_rows_have_no_code():
     atoms = np.eye(3, dtype=np.float32)
     codes = nearest_codes(atoms[[2, 0, 1]], np.array([True, False, True]), atoms, build_cells(atoms))
