@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -115,6 +117,37 @@ def test_the_ids_of_exact_through_additions_and_deletions(tmp_path, rng, options
     same_as_exact(made, queries)  # goes on after that
     made.delete(made.ids)
     assert made.search(queries)[0].shape == (6, 0)
+
+
+@pytest.mark.parametrize("setting", ["lance flat", "lance ivfpq"])
+def test_small_additions_do_not_pile_up_and_older_readers_go_on(tmp_path, rng, options, setting, monkeypatch):
+    name, given = options(setting)
+    engine = pytest.importorskip("pellucid.search.lance_engine")
+    monkeypatch.setattr(engine, "FRAGMENTS", 5)
+    monkeypatch.setattr(engine, "INDEXES", 3)
+    monkeypatch.setattr(engine, "LOOSE_ROWS", 7)
+    monkeypatch.setattr(engine, "KEPT", timedelta(0))
+    rows, queries = planted(rng, 400), rng.standard_normal((4, 16))
+    made = Collection.create(tmp_path / "c", rows[:300], engine=name, engine_options=given)
+    reader = Collection.open(tmp_path / "c", engine=name, engine_options=given)
+    same_as_exact(reader, queries)
+    most = [0, 0]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "optimize")  # it warns of what is tested here
+        for i in range(300, 340):
+            made.add(rows[i : i + 1])
+            made.delete([str(i - 300)])
+            same_as_exact(made, queries)
+            table = made._engine._table
+            known = table.index_stats("_vector_idx")
+            found = (table.stats()["fragment_stats"]["num_fragments"], 0 if known is None else known.num_indices)
+            most = [max(pair) for pair in zip(most, found)]
+    assert most[0] <= 6 + 4
+    assert most[1] <= 4 if setting == "lance ivfpq" else most[1] == 0
+    assert len(list((tmp_path / "c").rglob("_versions/*"))) < 100  # of some two hundred
+    positions, _ = reader.search(queries, 5)  # whose files are gone
+    alive = np.arange(300) >= 40
+    np.testing.assert_array_equal(positions, ranking(rows[:300], queries, alive, 5)[0])
 
 
 @pytest.mark.parametrize("engine", ["exact", "faiss"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,12 @@ from pellucid.search.mirror import Held, MirrorEngine, State
 POSITION, VECTOR = "_position", "_vector"
 # positions that one deletion names
 NAMED = 10_000
+# rows that a search may go through one by one because no index has them: so many, or a share of those that are indexed
+LOOSE_ROWS, LOOSE_SHARE = 1000, 0.01
+# fragments (one for each addition) and indexes (one for each tidying) that may lie apart: a search opens them all
+FRAGMENTS, INDEXES = 64, 32
+# how long what was replaced stays on disk, for processes that still read it
+KEPT = timedelta(hours=1)
 
 
 class LanceEngine(MirrorEngine):
@@ -88,6 +97,7 @@ class LanceEngine(MirrorEngine):
         import pyarrow as pa
 
         self._database().create_table(f"{self.name}_state", pa.table({"told": [after.text()]}), mode="overwrite")
+        give_back()
 
     def _create(self, dimension: int) -> None:
         import pyarrow as pa
@@ -139,36 +149,71 @@ class LanceEngine(MirrorEngine):
         self._record(after)
 
     def _build(self, held: Held, before: State, after: State) -> None:
-        if self.kind == "ivfpq" and len(held.rows) >= CODEBOOK:
-            known = self._table.index_stats(f"{VECTOR}_idx")
-            if known is None or known.num_unindexed_rows > (GROWTH - 1) * known.num_indexed_rows:
-                index = require("lancedb.index", "lance").IvfPq(
-                    distance_type="dot", num_partitions=self._lists(held), num_sub_vectors=self.code_bytes
-                )
-                self._table.create_index(VECTOR, config=index, replace=True)
-            else:
-                self._table.optimize()
+        if self.kind == "ivfpq" and len(held.rows) >= CODEBOOK and self._outgrown():
+            index = require("lancedb.index", "lance").IvfPq(
+                distance_type="dot", num_partitions=self._lists(held), num_sub_vectors=self.code_bytes
+            )
+            self._table.create_index(VECTOR, config=index, replace=True)
+        elif self._scattered():
+            # makes one fragment of many, and adds an index for them to the one that is there
+            self._table.optimize(cleanup_older_than=KEPT)
+            self._open(f"{self.name}_state").optimize(cleanup_older_than=KEPT)
         self._record(after)
+
+    def _outgrown(self) -> bool:
+        """Whether a new index is due: there is none, most rows came after it, or too many were added beside it."""
+        known = self._table.index_stats(f"{VECTOR}_idx")
+        if known is None or known.num_indices > INDEXES:
+            return True
+        return bool(known.num_unindexed_rows > (GROWTH - 1) * known.num_indexed_rows)
+
+    def _scattered(self) -> bool:
+        """Whether searches have to open too many small files, or to go through too many rows one by one."""
+        if self._table.stats()["fragment_stats"]["num_fragments"] > FRAGMENTS:
+            return True
+        known = self._table.index_stats(f"{VECTOR}_idx")
+        return known is not None and bool(
+            known.num_unindexed_rows > max(LOOSE_ROWS, LOOSE_SHARE * known.num_indexed_rows)
+        )
 
     def _lists(self, held: Held) -> int:
         return self.lists or max(1, int(np.sqrt(len(held.rows))))
 
     def _nearest(self, queries: Singles, k: int, where: Any, exact: bool) -> list[Positions]:
-        found = []
-        lists = self._lists(self._held)
-        for query in queries:
-            search = self._table.search(query, vector_column_name=VECTOR).distance_type("dot").limit(k)
-            if exact or self.kind == "flat":
-                search = search.bypass_vector_index()
-            else:
-                search = search.nprobes(min(lists, self.probes or max(16, lists // 10))).refine_factor(self.refine)
-            if where is not None:
-                search = search.where(where, prefilter=True)
-            try:
-                rows = search.select([POSITION, "_distance"]).to_arrow()
-            except (ValueError, RuntimeError, TypeError) as error:
-                if where is None:
-                    raise
-                raise ValueError(f"LanceDB cannot filter by {where!r}: {str(error).splitlines()[0]}") from error
-            found.append(rows[POSITION].to_numpy())
-        return found
+        return [self._nearest_to(query, k, where, exact) for query in queries]
+
+    def _nearest_to(self, query: Singles, k: int, where: Any, exact: bool, again: bool = True) -> Positions:
+        search = self._table.search(query, vector_column_name=VECTOR).distance_type("dot").limit(k)
+        if exact or self.kind == "flat":
+            search = search.bypass_vector_index()
+        else:
+            lists = self._lists(self._held)
+            search = search.nprobes(min(lists, self.probes or max(16, lists // 10))).refine_factor(self.refine)
+        if where is not None:
+            search = search.where(where, prefilter=True)
+        try:
+            return np.asarray(search.select([POSITION, "_distance"]).to_arrow()[POSITION].to_numpy())
+        except (ValueError, RuntimeError, TypeError) as error:
+            if again and "Not found" in str(error):  # another process has tidied them away
+                self._table.checkout_latest()
+                return self._nearest_to(query, k, where, exact, again=False)
+            if where is None:
+                raise
+            raise ValueError(f"LanceDB cannot filter by {where!r}: {str(error).splitlines()[0]}") from error
+
+
+def give_back() -> None:
+    """Hand memory that lies free back to the system: LanceDB writes through buffers of 5 MB, in whichever of its
+    threads has time, and malloc and Arrow would keep a hole in the memory of each."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    malloc_trim()(0)
+
+
+@cache
+def malloc_trim() -> Callable[[int], Any]:
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # only glibc has it
+        return lambda kept: 0
