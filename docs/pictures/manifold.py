@@ -18,8 +18,11 @@ def digit_dictionary(folder: Path) -> None:
     model = PatchManifoldTransform(
         3, 200, context=2, n_components=24, whitening=0.1, contrast=0.3, pool=2, constraint="degree", random_state=0
     ).fit(images)
-    plots.dictionary(model, n_atoms=128).figure.savefig(folder / "manifold-dictionary.png", dpi=110)
-    plots.atom_neighbours(model, [3, 30, 77], k=13).figure.savefig(folder / "manifold-neighbours.png", dpi=110)
+    ax = plots.dictionary(model, n_atoms=128, title="Atoms of 3 × 3 pixels in the order of their embedding")
+    ax.figure.savefig(folder / "manifold-dictionary.png", dpi=110)
+    title = "An atom, framed, and those closest to it in the embedding, the closest first"
+    ax = plots.atom_neighbours(model, [3, 30, 77], k=13, title=title)
+    ax.figure.savefig(folder / "manifold-neighbours.png", dpi=110)
 
 
 def manifold_pictures(folder: Path) -> None:
