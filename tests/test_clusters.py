@@ -128,6 +128,17 @@ def test_no_code_costs_less_than_the_bound(k, K0, codes, sparsity, seed):
     np.testing.assert_allclose(cluster.bound(best, R, kept), costs, atol=1e-6)
 
 
+def test_atoms_that_are_nearly_equal_explain_a_common_one_wholly():
+    """Without a ridge the Gram matrix that is left of the common atom is nothing but round-off, of either sign."""
+    rng = np.random.default_rng(0)
+    p = Penalties(0.0, 1e-3, 0.0, 30.0, "ridge", True)
+    X = rng.standard_normal((6, 2))
+    for size in 20 * (1e-2, 1e-3):
+        atoms = unit_rows(np.array([1.0, 1.0]) + size * rng.standard_normal((4, 2)))
+        coder = Coder(Dictionary(atoms[None], unit_rows(rng.standard_normal((1, 2)))), p, X.dtype)
+        np.testing.assert_allclose(coder.costs(X), 0, atol=1e-6)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 25), st.integers(1, 25), st.integers(0, 2**32 - 1), st.integers(-8, 4))
 def test_the_atom_step_is_the_best_on_the_sphere(r, d, seed, size):
@@ -184,13 +195,41 @@ def test_a_growing_span_that_says_so_has_the_global_minimum(n, r, seed, size, tu
     turn = np.linalg.qr(np.eye(n) + turned * rng.standard_normal((n, n)) / np.sqrt(n))[0]
     H = (turn * values) @ turn.T
     b = 10.0**size * turn @ (rng.standard_normal(n) * (np.arange(n) < r if hard else 1.0))
-    atom = quick_atom(np.triu(H), b, unit_rows(rng.standard_normal((1, n)))[0])  # only what is above is read
+    atom, _ = quick_atom(np.triu(H), b, unit_rows(rng.standard_normal((1, n)))[0])  # only what is above is read
     if atom is not None:
         best = sphere_quadratic(H, b).objective
         assert np.linalg.norm(atom) == pytest.approx(1)
         assert atom @ H @ atom - 2 * b @ atom <= best + 2e-10 * (np.linalg.norm(H) + np.linalg.norm(b))
     else:
         assert n <= 60 or turned > 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(2, 60),
+    more=st.integers(1, 100),
+    seed=st.integers(0, 2**32 - 1),
+    size=st.integers(-8, 2),
+    known=st.sampled_from([0.0, 0.5, 1.0]),
+    coherent=st.booleans(),
+)
+def test_steps_of_more_atoms_than_dimensions_are_proven_by_a_floor(n, more, seed, size, known, coherent):
+    """Whatever is known of the eigenvalues with the old atom, the step is the best there is, also where b has no part
+    in the lowest eigenvector; and what is then said of those with the new atom holds."""
+    rng = np.random.default_rng(seed)
+    B = unit_rows(rng.standard_normal((n + more, n)) + 2 * coherent)
+    turn = np.linalg.eigh(B.T @ B)[1]
+    B = B @ turn
+    old, H = B[0], 2 * B[1:].T @ B[1:]
+    b = 10.0**size * rng.standard_normal(n)
+    lowest = np.linalg.eigh(H)[1][:, 0]
+    b -= rng.choice([0.0, 1.0]) * (b @ lowest) * lowest
+    floor = known * np.linalg.eigvalsh(H + 2 * np.outer(old, old))[0] * (1 - 1e-9)
+    atom, after = quick_atom(np.triu(H), b, old, 2.0, floor)
+    if atom is not None:
+        scale = np.linalg.norm(H) + np.linalg.norm(b)
+        assert atom @ H @ atom - 2 * b @ atom <= sphere_quadratic(H, b).objective + 2e-10 * scale
+        assert np.linalg.eigvalsh(H + 2 * np.outer(atom, atom))[0] >= after - 1e-10 * scale
 
 
 @pytest.mark.parametrize(("r", "d"), [(3, 40), (30, 40), (60, 40)])

@@ -9,7 +9,8 @@ stays so nearly diagonal that a few products solve each step, however many atoms
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf
 
 from pellucid.clusters.coding import Sums
 from pellucid.clusters.model import Dictionary, Floats, Penalties, pair_weights
@@ -19,6 +20,8 @@ from pellucid.solvers.sphere import sphere_quadratic
 # the objective of a step may be off by this share of ‖H‖ + ‖b‖; after so many directions a step is given up
 STEP_TOL = 1e-10
 MAX_DIRECTIONS = 60
+# a floor of eigenvalues is tried this far on the way from what a step needs to the least of the diagonal
+HIGHER = 0.6
 
 
 def update_atoms(sums: Sums, dictionary: Dictionary, penalties: Penalties) -> Dictionary:
@@ -32,10 +35,14 @@ def update_atoms(sums: Sums, dictionary: Dictionary, penalties: Penalties) -> Di
     basis, H = diagonal_basis(B, products, weights)
     B, products = B @ basis.T, products @ basis.T
     shared = sums.grams[:, k:, k:].sum(axis=0)
+    floor = 0.0
     for j in range(len(B)):
         before, weights = weights, pair_weights(shape, n_common, penalties, j)
         changed = np.flatnonzero(weights != before)
         add_pairs(H, B[changed], (weights - before)[changed])
+        spike = 2 * penalties.incoherence if penalties.within and j < C * k else 0.0
+        if spike == 0.0 and len(changed):  # another H altogether
+            floor = 0.0
         if j < C * k:
             c, i = divmod(j, k)
             own = slice(c * k, (c + 1) * k)
@@ -49,11 +56,11 @@ def update_atoms(sums: Sums, dictionary: Dictionary, penalties: Penalties) -> Di
         if penalties.codes == "one" and j < C * k:
             B[j] = free_atom(H, b, float(energy)) if energy > 0 else B[j]
             continue
-        atom = quick_atom(H, b, B[j])
+        atom, floor = quick_atom(H, b, B[j], spike, floor)
         if atom is None:  # H has moved too far from a diagonal: turn all to where it is one again
             turn, H = diagonal(H)
             B, products, basis, b = B @ turn, products @ turn, turn.T @ basis, b @ turn
-            atom = sphere_atom(H, b, B[j])
+            atom, floor = sphere_atom(H, b, B[j]), 0.0
         B[j] = atom
     return Dictionary.unstacked(B @ basis, shape)
 
@@ -79,7 +86,7 @@ def diagonal(H: Floats) -> tuple[Floats, Floats]:
 
 def sphere_atom(H: Floats, b: Floats, old: Floats) -> Floats:
     """argmin dᵀHd − 2bᵀd over ‖d‖ = 1 for a semidefinite H (n, n); the old atom if no other is better."""
-    quick = quick_atom(H, b, old)
+    quick, _ = quick_atom(H, b, old)
     if quick is not None:
         return quick
     whole = both_triangles(H)
@@ -88,51 +95,64 @@ def sphere_atom(H: Floats, b: Floats, old: Floats) -> Floats:
     return atom if better else old
 
 
-def quick_atom(H: Floats, b: Floats, old: Floats) -> Floats | None:
-    """The same where it does not take long, else None."""
+def quick_atom(
+    H: Floats, b: Floats, old: Floats, spike: float = 0.0, floor: float = 0.0
+) -> tuple[Floats | None, float]:
+    """The same where it does not take long, else None.
+
+    No eigenvalue of H + spike·ddᵀ is known to be below ``floor`` for the old atom d; the floor for the new one comes
+    second. H itself has one lower eigenvalue at most then, which makes it cheap to prove that none is below −μ.
+    """
     length = float(np.linalg.norm(b))
     if not np.diag(H).any():
-        return b / length if length > 0 else old
+        return (b / length if length > 0 else old), 0.0
+    if length == 0:
+        return None, 0.0
     atom = np.empty(len(b))
-    mu = expanding_solution(H, b, old, atom) if length > 0 else np.nan
-    if np.isnan(mu):
-        return None
-    allowed = STEP_TOL * (np.diag(H).max() + length)
-    # H + μI must be semidefinite; a negative μ is possible where atoms outnumber dimensions
-    proven = mu >= -allowed or is_definite(H, mu + allowed)
-    return atom if proven else None
+    mu, proven, after = expanding_solution(H, b, old, spike, floor, atom)
+    if not proven and not np.isnan(mu):
+        whole = H.copy()
+        add_pairs(whole, old[None], np.array([spike]))
+        higher = HIGHER * np.diag(whole).min() - (1 - HIGHER) * mu
+        if is_definite(whole, -higher):
+            mu, proven, after = expanding_solution(H, b, old, spike, higher, atom)
+        else:
+            proven = is_definite(H, mu + STEP_TOL * (np.diag(H).max() + length))
+    return (atom if proven else None), after
 
 
 def is_definite(H: Floats, shift: float) -> bool:
-    """Whether H + shift·I is positive definite."""
-    try:
-        cholesky(H + shift * np.eye(len(H)), lower=False, overwrite_a=True)
-    except LinAlgError:
-        return False
-    return True
+    """Whether H + shift·I is positive definite, by a Cholesky factor."""
+    moved = H.copy()
+    np.fill_diagonal(moved, np.diag(H) + shift)
+    return bool(dpotrf(moved.T, lower=1, clean=0, overwrite_a=1)[1] == 0)
 
 
 @kernel
-def expanding_solution(H: Floats, b: Floats, old: Floats, atom: Floats) -> float:
-    """The minimiser over a span that grows until it is the minimiser over all, and its multiplier μ; NaN if that takes
-    too long.
+def expanding_solution(
+    H: Floats, b: Floats, old: Floats, spike: float, floor: float, atom: Floats
+) -> tuple[float, bool, float]:
+    """The minimiser over a span that grows until it is the minimiser over all, its multiplier μ (NaN if that takes too
+    long), whether H + μI is proven to be semidefinite, and the floor for the new atom.
 
-    With r = b − (H + μI)d and H + μI semidefinite, as it is for any μ ≥ 0, no unit vector is better than d by more than
-    4‖r‖, nor for μ > 0 by more than ‖r‖²/μ. The first directions are the old atom, so that nothing gets worse, and what
-    would be right for a diagonal H; then the residual, each time, as a diagonal H + μI would remove it.
+    With r = b − (H + μI)d and H + μI semidefinite no unit vector is better than d by more than 4‖r‖, nor, if all of its
+    eigenvalues are at least g, by more than ‖r‖²/g. They are for g ≤ μ, and else where H + (μ − g)I is semidefinite: if
+    spike·dᵀA⁻¹d ≤ 1 for A = H + (μ − g)I + spike·ddᵀ and the old d (the determinant lemma), where A ≥ floor + μ − g.
+    The first directions are the old atom, so that nothing gets worse, and what would be right for a diagonal H; then
+    the residual of b or, if only the proof is missing, of d, each time as a diagonal H + μI would remove it.
     """
     n, most = len(b), min(MAX_DIRECTIONS, len(b))
     V, HV = np.empty((most, n)), np.empty((most, n))
     T, c = np.empty((most, most)), np.empty(most)
     diagonal = np.diag(H).copy()
     allowed = STEP_TOL * (diagonal.max() + np.sqrt(dot(b, b)))
-    new = old.copy()
+    new, lack = old.copy(), np.empty(n)
     for m in range(most):
         if m == 1:
             mu = secular_shift(diagonal - diagonal.min(), b) - diagonal.min()
             new[:] = b / shifted(diagonal, mu, allowed)
         if not orthogonalise(new, V[:m]):
-            return np.nan
+            return np.nan, False, 0.0
         V[m] = new
         multiply(H, new, HV[m])
         for p in range(m + 1):
@@ -148,12 +168,45 @@ def expanding_solution(H: Floats, b: Floats, old: Floats, atom: Floats) -> float
             add_scaled(new, -z[p], HV[p])
         add_scaled(new, -mu, atom)
         left = np.sqrt(dot(new, new))
-        excess = left * left / mu if left < 4 * mu else 4 * left
-        if excess <= allowed:
+        exact = 4 * left <= allowed
+        low = mu + allowed if exact else mu - left * left / allowed  # H + low·I has to be semidefinite
+        proven, lost = low >= 0.0, exact and low + floor <= 0.0
+        if not proven and low + floor > 0.0:
+            form, rest = spiked_form(V[: m + 1], HV[: m + 1], T[: m + 1, : m + 1], low, spike, lack)
+            proven = spike * (form + rest / (low + floor)) <= 1.0
+            if spike * form <= 1.0:
+                new[:] = lack
+        if proven or lost:
             atom /= np.sqrt(dot(atom, atom))
-            return float(mu)
+            return float(mu), proven, moved_floor(floor, spike, V[0], HV[0], atom)
         new /= shifted(diagonal, mu, allowed)
-    return np.nan
+    return np.nan, False, 0.0
+
+
+@kernel
+def spiked_form(V: Floats, HV: Floats, T: Floats, mu: float, spike: float, r: Floats) -> tuple[float, float]:
+    """dᵀy and ‖r‖², where y solves Ay = d in the span for A = H + μI + spike·ddᵀ and d = V[0], and r = d − Ay."""
+    A = T + mu * np.eye(len(T))
+    A[0, 0] += spike
+    y = np.linalg.solve(A, np.eye(len(T))[0])
+    r[:] = (1.0 - spike * y[0]) * V[0]
+    for p in range(len(V)):
+        add_scaled(r, -y[p], HV[p])
+        add_scaled(r, -y[p] * mu, V[p])
+    return float(y[0]), dot(r, r)
+
+
+@kernel
+def moved_floor(floor: float, spike: float, old: Floats, H_old: Floats, atom: Floats) -> float:
+    """The floor when the spike moves from the old atom to a new one: lower by spike times the sine of their angle, or
+    less. At right angles to the old atom nothing gets lower, so the floor is also no less than the least eigenvalue
+    of a matrix of two rows: the old atom, and all the rest at the floor."""
+    cosine = dot(old, atom)
+    image = H_old + spike * cosine * atom
+    along = dot(old, image)
+    across = max(0.0, dot(image, image) - along * along)
+    two_rows = 0.5 * (along + floor) - np.sqrt(0.25 * (along - floor) ** 2 + across)
+    return float(max(0.0, two_rows, floor - spike * np.sqrt(max(0.0, 1.0 - cosine * cosine))))
 
 
 @kernel

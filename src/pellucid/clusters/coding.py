@@ -45,12 +45,14 @@ class ClusterCoder:
             self.gram = common
         else:
             self.gram = np.block([[G[own, own], cross], [cross.T, common]])
-        self.gram = (self.gram + self.gram.T) / 2 + LIFT * np.eye(len(self.gram))
+        self.gram = (self.gram + self.gram.T) / 2
         self.problem = None
         if len(self.gram):
-            self.problem = Problem(self.gram, 0.0, penalties.sparsity / 2, -np.inf, np.inf, TOL, 10_000)
             values, vectors = eigh(self.gram)
-            self.whiten = vectors / np.sqrt(np.maximum(values, LIFT))  # ‖v·whiten‖² is vᵀG⁻¹v, never below 0
+            lift = LIFT - min(0.0, float(values[0]))  # nearly equal atoms leave round-off that is more than LIFT
+            self.gram += lift * np.eye(len(self.gram))
+            self.whiten = vectors / np.sqrt(values + lift)  # ‖v·whiten‖² is vᵀG⁻¹v, never below 0
+            self.problem = Problem(self.gram, 0.0, penalties.sparsity / 2, -np.inf, np.inf, TOL, 10_000)
 
     def reduce(self, C: NDArray[Any], norms: Floats) -> tuple[NDArray[Any], Floats]:
         """Correlations and squared norms of the lasso, from those of rows and all atoms."""
