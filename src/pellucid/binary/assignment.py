@@ -11,10 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from pellucid._base import Fitted
+from pellucid.binary.certainty import certain
+from pellucid.binary.counts import Bits
 from pellucid.binary.items import FIRST, Assignment, all_cuts
 from pellucid.binary.model import BinaryModel
 from pellucid.binary.refine import to_bits, unique_columns
-from pellucid.binary.weights import strongest
+from pellucid.binary.weights import fit_weights, strongest_first
 from pellucid.solvers._cholesky import Floats, Ints
 from pellucid.solvers._threads import one_blas_thread
 
@@ -108,10 +110,16 @@ class IterativeAssignment(BinaryModel):
                 bits = np.empty((len(data), state.run().shape[1]), dtype=np.uint8)
                 bits[order] = state.S
                 found.append(to_bits(2.0 * bits - 1.0))
-            pool = strongest(features, unique_columns(np.hstack(found)), float(self.simplicity) / len(data))[0]
+            pool = self._needed(features, unique_columns(np.hstack(found)))
             self._finish(spectrum, mean, scale, pool, len(spectrum.values), float(self.sparsity))
             self.items_ = data
         return self
+
+    def _needed(self, features: Floats, S: Bits) -> Bits:
+        """Concepts that the fit uses and that noise did not make, strongest first."""
+        weights = fit_weights(features, S, float(self.simplicity) / len(S))
+        S = S[:, weights > float(self.min_weight) * weights.max(initial=0.0)]
+        return strongest_first(features, S[:, certain(features, S)], float(self.sparsity))
 
     def _order(self, features: Floats, rng: np.random.RandomState) -> Ints:
         if self.order == "given":

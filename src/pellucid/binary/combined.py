@@ -13,37 +13,39 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from pellucid._base import Fitted
 from pellucid.binary.adaptive import adaptive_states
 from pellucid.binary.counts import Bits
-from pellucid.binary.items import FIRST, Assignment, all_cuts
+from pellucid.binary.description import assigned, described, search
 from pellucid.binary.local import flip_bits
 from pellucid.binary.model import BinaryModel
-from pellucid.binary.refine import orthogonal_components, refine_bits, to_bits, unique_columns
+from pellucid.binary.refine import refine_bits, to_bits, unique_columns
 from pellucid.binary.spectrum import Spectrum
-from pellucid.binary.weights import strongest
-from pellucid.solvers._cholesky import Floats
+from pellucid.binary.weights import strongest_first
 from pellucid.solvers._threads import one_blas_thread
 
 
 class CombinedConcepts(BinaryModel):
     """Yes/no concepts of items that have both global categories and a fine hierarchy: X ≈ S W + intercept, S binary.
 
-    1. Sampling (:class:`BinaryAutoencoder`) finds global concepts in the √(2p) leading directions.
-    2. What those leave of the items goes to assignment (:class:`IterativeAssignment`), and so do the items as they are.
-    3. All concepts together are weighed by Eq. 3, which keeps those that the fit needs; so the loss is no larger than
-       that of sampling or of assignment alone.
-    4. Single bits are flipped as long as that lowers the loss.
+    1. Sampling (:class:`BinaryAutoencoder`) finds global concepts in the √(2p) leading directions, assignment
+       (:class:`IterativeAssignment`) finds others, and Eq. 3 keeps those of both that the fit needs.
+    2. Again and again the concepts that explain most stay, and what they leave of the kernel is assigned anew, the
+       items in another order. An attempt counts if it describes the geometry in fewer bits: what is left unexplained,
+       and which items each concept has. Concepts that noise may have made go if that makes it shorter.
+    3. Single bits are flipped as long as that lowers the loss of Eq. 3, if the description gets shorter by it.
 
     Parameters
     ----------
     sparsity : λ of Eq. 3, on kernels of unit norm, in the fit of the weights at the end
-    min_weight, simplicity : as in :class:`IterativeAssignment`; the loss of steps 3 and 4 has λ = simplicity / p
-    max_sweeps : passes over all bits at most
+    min_weight, simplicity : as in :class:`IterativeAssignment`
+    max_attempts : attempts of step 2 at most; twelve in a row that are in vain end it
+    max_sweeps : passes over all bits at most, in step 3
     kernel : "linear", or "precomputed" where X is a positive semidefinite kernel (p, p)
     random_state : seed; the same seed gives the same bits
 
     Attributes
     ----------
-    Those of :class:`BinaryAutoencoder`, ``rank_`` being the dimension of the items; ``objective_``, the loss of Eq. 3
-    after step 3 and after every pass of step 4, which never rises; and ``n_global_``, how many concepts sampling found.
+    Those of :class:`BinaryAutoencoder`, ``rank_`` being the dimension of the items; ``objective_``, the length of the
+    description (twice its nats, up to a constant) after step 1 and after every attempt that shortened it; and
+    ``n_global_``, how many concepts sampling found.
     """
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {**BinaryModel._fitted_arrays, "objective_": Fitted("f", ("sweeps",))}
@@ -52,6 +54,7 @@ class CombinedConcepts(BinaryModel):
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "min_weight": [Interval(Real, 0, 1, closed="left")],
         "simplicity": [Interval(Real, 0, None, closed="left")],
+        "max_attempts": [Interval(Integral, 0, None, closed="left")],
         "max_sweeps": [Interval(Integral, 0, None, closed="left")],
         "kernel": [StrOptions({"linear", "precomputed"})],
         "random_state": ["random_state"],
@@ -63,6 +66,7 @@ class CombinedConcepts(BinaryModel):
         sparsity: float = 1e-5,
         min_weight: float = 0.02,
         simplicity: float = 0.5,
+        max_attempts: int = 60,
         max_sweeps: int = 10,
         kernel: str = "linear",
         random_state: Any = None,
@@ -70,6 +74,7 @@ class CombinedConcepts(BinaryModel):
         self.sparsity = sparsity
         self.min_weight = min_weight
         self.simplicity = simplicity
+        self.max_attempts = max_attempts
         self.max_sweeps = max_sweeps
         self.kernel = kernel
         self.random_state = random_state
@@ -80,29 +85,26 @@ class CombinedConcepts(BinaryModel):
         data = self._items(X, reset=True)
         with one_blas_thread():  # sums in one order: the same bits on any number of threads
             spectrum, mean, scale = self._spectrum(data)
-            features, penalty = spectrum.features, float(self.simplicity) / len(data)
-            sampled = self._sampled(spectrum)
-            pools = [sampled, self._assigned(features)]
-            if sampled.shape[1]:
-                W = orthogonal_components(features, sampled)[0]
-                pools.append(self._assigned(features - (sampled - sampled.mean(axis=0)) @ W))
-            pool = strongest(features, unique_columns(np.hstack(pools)), penalty)[0]
-            S, _, losses, _ = flip_bits(features, pool, penalty, int(self.max_sweeps))
-            S = unique_columns(to_bits(2.0 * S - 1.0))
+            features, rng = spectrum.features, check_random_state(self.random_state)
+            simplicity, min_weight = float(self.simplicity), float(self.min_weight)
+            sampled = self._sampled(spectrum, rng)
+            given = assigned(features, np.arange(len(data)), simplicity, min_weight)
+            pool = unique_columns(np.hstack([sampled, given]))
+            S, lengths = search(features, pool, simplicity, min_weight, int(self.max_attempts), rng)
+            flipped = flip_bits(features, S, simplicity / len(data), int(self.max_sweeps))[0]
+            flipped, _, length = described(features, unique_columns(to_bits(2.0 * flipped - 1.0)))
+            if length < lengths[-1]:
+                S, lengths = flipped, [*lengths, length]
+            S = strongest_first(features, S, float(self.sparsity))
             self._finish(spectrum, mean, scale, S, len(spectrum.values), float(self.sparsity))
-            self.objective_ = np.array(losses)
+            self.objective_ = np.array(lengths)
             self.n_global_ = sampled.shape[1]
         return self
 
-    def _sampled(self, spectrum: Spectrum) -> Bits:
+    def _sampled(self, spectrum: Spectrum, rng: np.random.RandomState) -> Bits:
         rank = min(len(spectrum.values), int(np.sqrt(2 * len(spectrum.basis))))
         if not rank:
             return np.zeros((len(spectrum.basis), 0), dtype=np.uint8)
         U = np.ascontiguousarray(spectrum.basis[:, :rank], dtype=np.float32)
-        S = to_bits(adaptive_states(U, check_random_state(self.random_state))[0])
+        S = to_bits(adaptive_states(U, rng)[0])
         return unique_columns(to_bits(2.0 * refine_bits(spectrum.features, S) - 1.0)) if S.shape[1] else S
-
-    def _assigned(self, features: Floats) -> Bits:
-        cuts = all_cuts(min(FIRST, len(features)))
-        state = Assignment(features, cuts, np.zeros(cuts.shape[1]), float(self.simplicity), float(self.min_weight))
-        return to_bits(2.0 * state.run() - 1.0)

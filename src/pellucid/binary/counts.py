@@ -1,4 +1,4 @@
-"""How many items two concepts share, counted on packed bits: far less to read and to do than a product of floats."""
+"""Sums over the items of concepts, on packed bits: far less to read and to do than products of floats."""
 
 from __future__ import annotations
 
@@ -13,6 +13,26 @@ from pellucid.solvers._cholesky import Floats, kernel
 from pellucid.solvers._threads import run_rows
 
 Bits = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+
+# columns of the items whose sums are made at a time: their tables must fit into a core's cache
+WIDE = 64
+# concepts that share the tables, at least, or making those would take longest
+CONCEPTS = 512
+FOUR_BITS = np.uint64(15)
+
+
+def packed(S: Bits) -> Words:
+    """Concepts (b, words) of which bit i of word k says whether they have item 64k + i."""
+    p, b = S.shape
+    octets = np.zeros((b, -(-p // 64) * 8), dtype=np.uint8)
+
+    def pack(begin: int, end: int) -> None:
+        concepts = np.ascontiguousarray(S[:, begin:end].T)  # packing across rows takes three times as long
+        octets[begin:end, : -(-p // 8)] = np.packbits(concepts, axis=1, bitorder="little")
+
+    run_rows(pack, b)
+    return octets.view(np.uint64)
 
 
 @intrinsic
@@ -22,21 +42,21 @@ def ones(typing_context: Any, word: Any) -> Any:
 
 
 @kernel
-def count_shared(packed: NDArray[np.uint64], shared: Floats, begin: int, end: int) -> None:
+def count_shared(words: Words, shared: Floats, begin: int, end: int) -> None:
     """shared[i, j] = shared[j, i] = items that concepts i and j both have, for i from begin to end and j ≤ i; four
     others at a time, so that a word of concept i is read once for all of them."""
-    n_words = packed.shape[1]
+    n_words = words.shape[1]
     for i in range(begin, end):
         for j in range(0, i + 1, 4):
             # beyond i the count is made in vain, and left to the row it belongs to
             second, third, fourth = min(j + 1, i), min(j + 2, i), min(j + 3, i)
             a = b = c = d = np.uint64(0)
             for k in range(n_words):
-                word = packed[i, k]
-                a += ones(word & packed[j, k])  # type: ignore[call-arg]
-                b += ones(word & packed[second, k])
-                c += ones(word & packed[third, k])
-                d += ones(word & packed[fourth, k])
+                word = words[i, k]
+                a += ones(word & words[j, k])  # type: ignore[call-arg]
+                b += ones(word & words[second, k])
+                c += ones(word & words[third, k])
+                d += ones(word & words[fourth, k])
             shared[i, j], shared[i, second], shared[i, third], shared[i, fourth] = a, b, c, d
         for j in range(i):
             shared[j, i] = shared[i, j]
@@ -44,11 +64,48 @@ def count_shared(packed: NDArray[np.uint64], shared: Floats, begin: int, end: in
 
 def shared_items(S: Bits) -> Floats:
     """SᵀS (b, b), exact."""
-    p, b = S.shape
-    bytes_ = np.packbits(np.ascontiguousarray(S.T), axis=1)
-    packed = np.zeros((b, -(-p // 64) * 8), dtype=np.uint8)
-    packed[:, : bytes_.shape[1]] = bytes_
-    words = packed.view(np.uint64)
-    shared = np.empty((b, b))
-    run_rows(lambda begin, end: count_shared(words, shared, begin, end), b)
+    words = packed(S)
+    shared = np.empty((S.shape[1], S.shape[1]))
+    run_rows(lambda begin, end: count_shared(words, shared, begin, end), S.shape[1])
     return shared
+
+
+@kernel
+def add_squared_sums(X: Floats, words: Words, squares: Floats) -> None:
+    """squares[c] += |sum of the rows of X that concept c has|²; four items at a time, whose 16 sums are in a table."""
+    p, wide = X.shape
+    sums = np.zeros((len(words), wide))
+    table = np.zeros((16, 16, wide))
+    for k in range(words.shape[1]):
+        for four in range(16):
+            for bit in range(4):
+                item, size = 64 * k + 4 * four + bit, 1 << bit
+                for known in range(size):
+                    for j in range(wide):
+                        table[four, size + known, j] = table[four, known, j] + (X[item, j] if item < p else 0.0)
+        for c in range(len(words)):
+            word = words[c, k]
+            for four in range(0, 16, 4):
+                first = table[four, word & FOUR_BITS]
+                second = table[four + 1, (word >> np.uint64(4)) & FOUR_BITS]
+                third = table[four + 2, (word >> np.uint64(8)) & FOUR_BITS]
+                fourth = table[four + 3, (word >> np.uint64(12)) & FOUR_BITS]
+                for j in range(wide):
+                    sums[c, j] += (first[j] + second[j]) + (third[j] + fourth[j])
+                word >>= np.uint64(16)
+    for c in range(len(words)):
+        for j in range(wide):
+            squares[c] += sums[c, j] * sums[c, j]
+
+
+def squared_sums(X: Floats, S: Bits) -> Floats:
+    """|Xᵀs|² of every concept."""
+    words, squares = packed(S), np.zeros(S.shape[1])
+    parts = [np.ascontiguousarray(X[:, start : start + WIDE]) for start in range(0, X.shape[1], WIDE)]
+
+    def add(begin: int, end: int) -> None:
+        for part in parts:
+            add_squared_sums(part, words[begin:end], squares[begin:end])
+
+    run_rows(add, S.shape[1], min_rows=CONCEPTS)
+    return squares

@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.binary.counts import Bits, shared_items
+from pellucid.binary.counts import Bits, shared_items, squared_sums
 from pellucid.solvers._batch import Problem, certified
 from pellucid.solvers._checks import as_matrix, as_nonnegative, check_finite
 from pellucid.solvers._cholesky import Floats
-from pellucid.solvers._threads import one_blas_thread, run_rows
 
 # the shortest beginning of the concepts, strongest first, whose loss is within this share of the best is enough
 ENOUGH = 1e-4
-# concepts that are multiplied with the items at a time: with fewer, the items would be read too often
-COLUMNS = 256
 TOLERANCE, MAX_ITER = 1e-8, 10_000
 
 
@@ -65,16 +62,8 @@ def concept_overlaps(S: Bits) -> Floats:
 
 
 def concept_lengths(features: Floats, S: Bits) -> Floats:
-    """c of Eq. 3, |Xᵀs̄|² of every concept."""
-    lengths = np.empty(S.shape[1])
-
-    def block(begin: int, end: int) -> None:
-        along = features.T @ S[:, begin:end].astype(np.float64)
-        np.einsum("ij,ij->j", along, along, out=lengths[begin:end])
-
-    with one_blas_thread():
-        run_rows(block, S.shape[1], min_rows=COLUMNS)
-    return lengths
+    """c of Eq. 3, |Xᵀs̄|² of every concept: the features are centred, so s̄ and s give the same."""
+    return squared_sums(features, S)
 
 
 def imbalance(S: Bits) -> Floats:
@@ -135,6 +124,11 @@ def strongest(features: Floats, S: Bits, sparsity: float, limit: int | None = No
     weights = fit_weights(features, kept[:, :count], sparsity, pi[:count])
     order = np.argsort(-weights, kind="stable")[: int((weights > 0).sum())]
     return kept[:, order], weights[order]
+
+
+def strongest_first(features: Floats, S: Bits, sparsity: float = 0.0) -> Bits:
+    """The same concepts, by weight."""
+    return np.ascontiguousarray(S[:, np.argsort(-fit_weights(features, S, sparsity), kind="stable")])
 
 
 def concept_weights(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5) -> Floats:
