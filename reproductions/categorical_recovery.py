@@ -132,10 +132,10 @@ def hierarchies() -> str:
     lines = [
         "## Trees and hybrids (Figure 4c to g)\n",
         f"Items in max(200, b) dimensions, in random order; means over {len(SEEDS)} seeds not tuned on. Assigned:",
-        "`IterativeAssignment()`; sampled: `BinaryAutoencoder()`; combined: `CombinedConcepts()`, which samples global",
-        "concepts, gives what they leave to assignment, and flips bits. A hybrid has ⌊√(2p)⌋ − 1 independent concepts",
-        "beside those of a tree. Seconds of one core. Paper: ground truth up to about 100 points, quickly lost with",
-        "noise; its code takes 2.6 s a branch for a tree of 64 items.\n",
+        "`IterativeAssignment()`; sampled: `BinaryAutoencoder()`; combined: `CombinedConcepts()`, which keeps what",
+        "explains most and assigns the rest anew as long as the description gets shorter. A hybrid has ⌊√(2p)⌋ − 1",
+        "independent concepts beside those of a tree. Seconds of one core. Paper: ground truth up to about 100 points,",
+        "quickly lost with noise; its code takes 2.6 s a branch for a tree of 64 items.\n",
         *table("kind | p | dB | d | method | concepts | floor"),
     ]
     for p in (16, 32, 64, 128, 256):
