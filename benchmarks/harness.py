@@ -47,8 +47,10 @@ def compare(
     slow: dict[str, int] | None = None,
     agreement: str = "",
     target: str = "",
+    at_least: float = 0.0,
 ) -> Row:
-    """Time the candidates in turns; ``slow`` names those that take part only in so many rounds."""
+    """Time the candidates in turns; ``slow`` names those that take part only in so many rounds. A sample repeats the
+    call until ``at_least`` so many seconds have passed, for calls that are over before caches and clocks are warm."""
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for turn in range(rounds):
         for name, call in candidates.items():
@@ -56,9 +58,11 @@ def compare(
                 continue
             gc.collect()
             time.sleep(PAUSE)
-            start = time.perf_counter()
-            call()
-            times[name].append(time.perf_counter() - start)
+            start, calls = time.perf_counter(), 0
+            while calls == 0 or time.perf_counter() - start < at_least:
+                call()
+                calls += 1
+            times[name].append((time.perf_counter() - start) / calls)
     return Row(
         task,
         {name: min(t) for name, t in times.items()},

@@ -76,7 +76,7 @@ def cone_solver(W):
     beta = cp.Variable(W.T.shape)
     problem = cp.Problem(cp.Minimize(cp.sum(cp.norm(beta, 2, axis=1))), [W @ beta == np.eye(len(W))])
     problem.solve(solver="SCS", eps_abs=GAP, eps_rel=GAP)
-    return beta.value
+    return beta.value, problem.solver_stats.setup_time + problem.solver_stats.solve_time
 
 
 def above(W, beta, optimum):
@@ -88,25 +88,26 @@ def above(W, beta, optimum):
 def beside_a_cone_solver():
     rows = []
     for task, W, target, slow in (
-        ("Iris, 4 × 75", papers("Iris"), "30×", 3),
-        ("Wine, 6 × 89", papers("Wine"), "30×", 3),
+        ("Iris, 4 × 75", papers("Iris"), "30×", 10),
+        ("Wine, 6 × 89", papers("Wine"), "30×", 10),
         ("Gaussian, 6 × 10 000", np.multiply(*columns(6, 10_000)), "500×", 1),
     ):
         ours = basis_pursuit(W, tol=GAP)
-        kept = {}
+        kept = []
         row = compare(
             task,
             {
                 "ours": lambda W=W: basis_pursuit(W, tol=GAP),
-                "cvxpy + SCS": lambda W=W, kept=kept: kept.update(beta=cone_solver(W)),
+                "cvxpy + SCS": lambda W=W, kept=kept: kept.append(cone_solver(W)),
             },
             rounds=10,
             slow={"cvxpy + SCS": slow},
             target=target,
+            at_least=0.1,
         )
-        theirs = above(W, kept["beta"], ours.objective[-1])
+        theirs = above(W, kept[-1][0], ours.objective[-1])
         row.agreement = f"gap: ours {ours.gap:.0e}, theirs {theirs:.0e}"
-        rows.append(row)
+        rows.append((row, min(alone for _, alone in kept)))
     return rows
 
 
@@ -162,16 +163,21 @@ def section_cone_solver(results):
     lines = [
         "## Beside cvxpy with SCS",
         "",
-        "Both asked for 1e-6, candidates take turns, best (median). Theirs includes building the problem, as the paper "
-        "does for every replicate; ours is warm and includes the minimum-norm solution and the union of all supports.",
+        "Both asked for 1e-6, candidates take turns, each repeated for a tenth of a second at least, best (median) a "
+        "call. Theirs includes building the problem, as the paper does for every replicate, and beside it stands what "
+        "SCS alone reports of it; ours is compiled before, and includes the minimum-norm solution and the union of all "
+        "supports.",
         "",
-        "| task | ours | cvxpy + SCS | ratio | to reach | relative gap |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| task | ours | cvxpy + SCS | ratio | to reach | SCS alone | ratio | relative gap |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for row in beside_a_cone_solver():
+    for row, alone in beside_a_cone_solver():
         ours, theirs = (f"{seconds(row.best[n])} ({seconds(row.median[n])})" for n in row.best)
         ratio = row.ratios["cvxpy + SCS"]
-        lines.append(f"| {row.task} | {ours} | {theirs} | {ratio:.3g}× | {row.target} | {row.agreement} |")
+        lines.append(
+            f"| {row.task} | {ours} | {theirs} | {ratio:.3g}× | {row.target} | {seconds(alone)} | "
+            f"{alone / row.best['ours']:.3g}× | {row.agreement} |"
+        )
     return lines
 
 

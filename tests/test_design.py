@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 
-from pellucid.solvers import basis_pursuit, design_face, design_newton
+from pellucid.solvers import basis_pursuit, design_newton, design_polish
 from pellucid.solvers.design import Columns
 from pellucid.solvers.design_face import least_norm
 from pellucid.solvers.design_newton import packed_diagonal, symmetric_matrices
@@ -256,8 +256,8 @@ def test_columns_beyond_the_small_kernel_with_and_without_a_planted_basis():
 def test_beyond_24_dimensions_a_loose_tolerance_is_kept_and_the_solution_is_feasible(monkeypatch):
     W = random_columns(26, 1_500, seed=2)
     fine = basis_pursuit(W, tol=1e-9)
-    found = design_face._with_weight
-    monkeypatch.setattr(design_face, "_with_weight", lambda *given: (found(*given)[0], False))  # never polished
+    found = design_polish._with_weight
+    monkeypatch.setattr(design_polish, "_with_weight", lambda *given: (found(*given)[0], False))  # never polished
     loose = basis_pursuit(W, tol=1e-4)
     assert loose.gap > 1e-9
     beta = coefficients(W, loose)

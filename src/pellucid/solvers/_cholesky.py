@@ -31,13 +31,16 @@ def kernel(function: Function) -> Function:
 
 
 @kernel
-def factorise(L: Floats, free: Ints, n: int, G: Floats) -> bool:
-    """Cholesky factor of G[free, free] = LLᵀ, with 1/l_ii on the diagonal; False if a pivot is too small to trust.
+def factorise(L: Floats, free: Ints, n: int, G: Floats, least: float = SAFE_PIVOT) -> bool:
+    """Cholesky factor of G[free, free] = LLᵀ, with 1/l_ii on the diagonal; False if a pivot is not above ``least``,
+    too small to trust.
 
     By hand, since LAPACK's overhead exceeds the work at these sizes; two rows at a time, which is faster.
     """
     odd = n % 2
     if odd:
+        if G[free[0], free[0]] <= least:
+            return False
         L[0, 0] = 1.0 / np.sqrt(G[free[0], free[0]])
     for i in range(odd, n, 2):
         first, second = free[i], free[i + 1]
@@ -52,12 +55,12 @@ def factorise(L: Floats, free: Ints, n: int, G: Floats) -> bool:
             s -= L[i, k] * L[i, k]
             t -= L[i, k] * L[i + 1, k]
             u -= L[i + 1, k] * L[i + 1, k]
-        if s <= SAFE_PIVOT:
+        if s <= least:
             return False
         L[i, i] = 1.0 / np.sqrt(s)
         L[i + 1, i] = t * L[i, i]
         u -= L[i + 1, i] * L[i + 1, i]
-        if u <= SAFE_PIVOT:
+        if u <= least:
             return False
         L[i + 1, i + 1] = 1.0 / np.sqrt(u)
     return True

@@ -9,6 +9,7 @@ whose multipliers η ≥ 0 are the weights of an A-optimal design: M = Σ η_p w
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -17,13 +18,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid.solvers._cholesky import Floats, Ints, kernel
+from pellucid.solvers._cholesky import Floats, Ints, back_substitute, factorise, forward_substitute, kernel
 from pellucid.solvers._threads import one_blas_thread, run_rows
 
 # numbers in a block of columns: the block and its product stay in the cache
-BLOCK = 1 << 16
+BLOCK = 1 << 15
+# columns that a kernel looks at together
+TOGETHER = 512
+# bytes of an array that is worth memory of its own
+LARGE = 1 << 18
 # columns of this length lead to systems that one thread solves faster
 SMALL = 24
+# OpenBLAS shares out products of more multiplications
+SHARED_OUT = 1 << 18
+
+
+def large_zeros(count: int, dtype: Any = np.float64) -> NDArray[Any]:
+    """Zeros in memory that goes back to the system when they are let go, where they are many: malloc may keep what is
+    freed, in pieces too small for the next array."""
+    size = count * np.dtype(dtype).itemsize
+    if size <= LARGE:
+        return np.zeros(count, dtype=dtype)
+    return np.frombuffer(mmap.mmap(-1, size, access=mmap.ACCESS_COPY), dtype=dtype)
 
 
 class Columns:
@@ -43,9 +59,11 @@ class Columns:
             return np.asarray(self.X[:, wanted], dtype=np.float64)
         if isinstance(wanted, slice):
             return np.asarray(np.multiply(self.X[:, wanted], self.scale[wanted], dtype=np.float64))
-        out = np.asarray(self.X[:, wanted], dtype=np.float64)  # a copy already
-        out *= self.scale[wanted]
-        return out
+        out = large_zeros(self.dimension * len(wanted)).reshape(self.dimension, -1)
+        rows = range(self.dimension) if out.nbytes > LARGE else [slice(None)]  # a second copy is small
+        for row in rows:
+            np.multiply(self.X[row, wanted], self.scale[wanted], out=out[row])
+        return np.asarray(out)
 
     def scaled(self, scale: Floats) -> Columns:
         """The same x_p with other factors."""
@@ -70,7 +88,7 @@ class Columns:
         """‖V w_p‖² of every column."""
         if self.few is not None:
             return squares(V @ self.few)
-        out = np.empty(self.count)
+        out = large_zeros(self.count)
 
         def part(start: int, stop: int) -> None:
             product = V @ self.take(slice(start, stop))
@@ -81,7 +99,7 @@ class Columns:
 
     def forms(self, S: Floats) -> Floats:
         """w_pᵀ S w_p of every column."""
-        out = np.empty(self.count)
+        out = large_zeros(self.count)
         for part, block in self.blocks():
             np.einsum("ij,ij->j", block, S @ block, out=out[part])
         return out
@@ -115,34 +133,71 @@ class Design:
 
 @kernel
 def moment(W: Floats, weights: Floats, ridge: float) -> Floats:
-    """M = Σ η_p w_p w_pᵀ + λI."""
-    M: Floats = (W * weights) @ W.T
-    for i in range(len(M)):
-        M[i, i] += ridge
+    """M = Σ η_p w_p w_pᵀ + λI, few columns at a time."""
+    M = ridge * np.eye(len(W))
+    for start in range(0, len(weights), TOGETHER):
+        part = np.ascontiguousarray(W[:, start : start + TOGETHER])
+        M += (part * weights[start : start + TOGETHER]) @ part.T
     return M
+
+
+@kernel
+def inverse_of(M: Floats) -> tuple[Floats, bool]:
+    """M⁻¹ of a positive definite matrix, and whether it is one as far as precision tells. By hand: LAPACK's overhead
+    exceeds the work on short columns."""
+    n = len(M)
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, M[i, i])
+    L, inverse = np.empty((n, n)), np.zeros((n, n))
+    if not factorise(L, np.arange(n), n, M, 1e-15 * largest):
+        return inverse, False
+    for i in range(n):
+        inverse[i, i] = 1.0
+        forward_substitute(L, n, inverse[i])
+        back_substitute(L, n, inverse[i])
+    return inverse, True
 
 
 @kernel
 def primal_value(W: Floats, weights: Floats, ridge: float) -> float:
     """‖β‖₁,₂ (+ ‖I − Wβ‖²/2λ) of β_p = η_p M⁻¹w_p, for which I − Wβ = λM⁻¹."""
-    values, vectors = np.linalg.eigh(moment(W, weights, ridge))
-    if values[0] <= 1e-15 * values[-1]:
+    inverse, definite = inverse_of(moment(W, weights, ridge))
+    if not definite:
         return np.inf
-    inverse = (vectors / values) @ vectors.T
-    rows = inverse @ W
+    s = lengths_under(inverse, W)
     total = 0.0
     for p in range(len(weights)):
-        total += weights[p] * np.sqrt((rows[:, p] ** 2).sum())
+        total += weights[p] * np.sqrt(s[p])
     return float(total + 0.5 * ridge * (inverse**2).sum())
 
 
+@kernel
+def lengths_under(V: Floats, W: Floats) -> Floats:
+    """‖V w_p‖² of every column, few columns at a time."""
+    n = W.shape[1]
+    out = np.zeros(n)
+    for start in range(0, n, TOGETHER):
+        product = V @ np.ascontiguousarray(W[:, start : start + TOGETHER])
+        for k in range(len(V)):
+            for p in range(product.shape[1]):
+                out[start + p] += product[k, p] * product[k, p]
+    return out
+
+
+@kernel
 def dual_value(V: Floats, ridge: float) -> float:
-    return float(np.trace(V) - 0.5 * ridge * np.square(V).sum())
+    total = 0.0
+    for i in range(len(V)):
+        total += V[i, i]
+    return float(total - 0.5 * ridge * (V**2).sum()) if ridge else float(total)
 
 
-def blas_threads(dimension: int) -> AbstractContextManager[None]:
-    """Small systems are solved faster by one thread."""
-    return one_blas_thread() if dimension <= SMALL else nullcontext()
+def blas_threads(columns: Columns) -> AbstractContextManager[None]:
+    """Small systems are solved faster by one thread, which BLAS itself takes for the smallest."""
+    D = columns.dimension
+    alone = (D * (D + 1) // 2) ** 2 * columns.count <= SHARED_OUT
+    return one_blas_thread() if D <= SMALL and not alone else nullcontext()
 
 
 def squares(W: Floats) -> Floats:

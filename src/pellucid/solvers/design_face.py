@@ -7,38 +7,24 @@ somewhere in it are the union of the supports of all solutions, which holds ever
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError
 
 from pellucid.solvers._checks import as_matrix, as_nonnegative, check_finite, check_iteration, warn_unconverged
-from pellucid.solvers._cholesky import Floats, Ints
-from pellucid.solvers.design import SMALL, Columns, Design, blas_threads, dual_value, moment, primal_value, squares
-from pellucid.solvers.design_newton import System, directions, half_sum, symmetric_matrices
-from pellucid.solvers.design_path import follow_path
+from pellucid.solvers._cholesky import Floats, Ints, kernel
+from pellucid.solvers.design import SMALL, Columns, Design, blas_threads, dual_value
+from pellucid.solvers.design_newton import System, symmetric_matrices
+from pellucid.solvers.design_polish import POLISHED, solve_design
 
 # how far below 1 a computed ‖V w_p‖² may be for the column to count as being on the boundary
 TIGHT = 1e-8
 # squared lengths closer than this (relative) are equal
 EQUAL = 1e-12
-# a weight below this share of the largest is zero
-UNUSED = 1e-7
-# a column with this share of an orthonormal one's weight has weight, whatever one step says
-OBVIOUS = 1e-2
-# a ratio of weights and slacks this many times (as a power of ten) that of the next column parts them
-JUMP = 1.0
-# if those below have at most this share of the usual weight
-IDLE = 1e-3
-# how little a step of the polish costs a weight, against how much it costs to miss a constraint
-PROXIMAL = 1e-8
 # a weight of least norm below this share of the largest may be round-off
 ROUND_OFF = 1e-6
-# a gap at which it is settled which columns have weight, and one that is round-off
-POLISHED = 1e-12
-EXACT = 1e-14
 # smallest eigenvalue of WWᵀ, as a share of the largest, at which W has full rank
 FULL_RANK = 1e-14
 # least eigenvalue of (WᵀW)² (entry by entry, unit columns) at which the w wᵀ are independent, looked at for so many
@@ -107,16 +93,17 @@ def basis_pursuit(
         raise ValueError(f"With a ridge of {ridge:g}, no less than the longest column, the solution is zero.")
     longest, tight = float(np.sqrt(length.max())), np.flatnonzero(length >= (1.0 - EQUAL) * length.max())
     del length
-    with blas_threads(dimension):
+    with blas_threads(columns):
         equal = _of_equal_length(columns, tight, longest, ridge)
-        design = equal or _of_any_length(columns, ridge, tol, max_iter)
+        design = equal or solve_design(columns, ridge, tol, max_iter)
         V, weights = design.V, design.weights
         if design.gap > POLISHED and dimension > SMALL:  # which columns have weight is known as well as the gap says
             face = design.index
             V = np.asarray(np.linalg.inv(columns.subset(face).moment(weights) + ridge * identity), dtype=np.float64)
         else:
             face = _face(columns, design)
-            if face.size > design.index.size or not (equal or _independent(columns, face)):
+            unique = face.size == design.index.size and face.size <= FEW and _independent(columns.take(face))
+            if not (unique or (equal and face.size == design.index.size)):
                 weights = least_norm(columns.subset(face), columns.subset(design.index).moment(weights))
     if design.gap > tol:
         warn_unconverged("basis_pursuit", "relative duality gap", design.gap, tol, 1, 1, "raise max_iter or tol")
@@ -146,116 +133,12 @@ def _of_equal_length(columns: Columns, tight: Ints, longest: float, ridge: float
     return Design(V, tight, weights, objective, gap, ())
 
 
-def _independent(columns: Columns, face: Ints) -> bool:
-    """Whether few columns make M in one way only, since their w wᵀ are linearly independent."""
-    if face.size > FEW:
-        return False
-    W = columns.take(face)
-    W /= np.sqrt(squares(W))
-    return bool(np.linalg.eigvalsh(np.square(W.T @ W))[0] > INDEPENDENT)
-
-
-def _of_any_length(columns: Columns, ridge: float, tol: float, max_iter: int) -> Design:
-    """Along the central path as far as it takes to see which columns have weight, and a polish; where steps are
-    expensive, no further than the tolerance."""
-    design = path = follow_path(columns, ridge, tol, max_iter)
-    if columns.dimension > SMALL:
-        if _with_weight(columns, path)[1]:
-            design = _polish(columns, path, ridge)
-        return design if design.gap <= POLISHED else _within(columns, path, ridge, tol)
-    for finer in (tol, 1e-9, 1e-11, 1e-13):
-        if finer < tol:
-            path = follow_path(columns, ridge, finer, max_iter, path)
-        design = _polish(columns, path, ridge)
-        if design.gap <= POLISHED or path.gap > tol:
-            break
-    return design
-
-
-def _within(columns: Columns, path: Design, ridge: float, tol: float) -> Design:
-    """A point on the path without the columns that have no weight as far as it tells, if the tolerance allows that."""
-    used = _with_weight(columns, path)[0]
-    some = _certified(columns, replace(path, index=path.index[used], weights=path.weights[used]), ridge)
-    return some if some.gap <= tol else path
-
-
-def _polish(columns: Columns, design: Design, ridge: float) -> Design:
-    """Newton's method on the optimality conditions of the columns with weight, to the last digits.
-
-    Where it takes a weight to zero, the column was only near its constraint, or on it without being of use: it is
-    left out, and the rest starts again.
-    """
-    share = design.weights / design.weights.sum() * columns.dimension  # of one orthonormal column
-    used = _with_weight(columns, design)[0]
-    while used.any():
-        polished, weights = _newton(columns, design, used, ridge)
-        if polished is not None:
-            return polished
-        place = np.flatnonzero(used)
-        idle = np.flatnonzero((weights <= UNUSED * weights.max()) & (share[place] <= OBVIOUS))
-        if not idle.size:
-            break
-        worst = np.argsort(weights[idle])[: (idle.size + 1) // 2]  # without them the others may turn out to be of use
-        used[place[idle[worst]]] = False
-    certain = used & (share > np.sqrt(design.gap))
-    return replace(design, index=design.index[certain], weights=design.weights[certain]) if certain.any() else design
-
-
-def _with_weight(columns: Columns, design: Design) -> tuple[NDArray[np.bool_], bool]:
-    """Which of the columns that took part have weight at the optimum, and whether that is clear.
-
-    Along the path the ratio of weight and slack goes to infinity for those and to zero for the others, so in the end
-    there is a jump between them.
-    """
-    slack = np.maximum(1.0 - squares(design.V @ columns.take(design.index)), np.finfo(float).tiny)
-    ratio = np.log10(design.weights) - np.log10(slack)
-    used = ratio > np.log10(design.weights.sum() / columns.dimension)
-    if used.sum() <= columns.dimension * (columns.dimension + 1) // 2:
-        return used, True
-    order = np.sort(ratio)
-    at = int(np.argmax(np.diff(order)))  # more than could be independent: look for the jump
-    above = ratio > order[at]
-    clear = order[at + 1] - order[at] > JUMP and design.weights[~above].max() < IDLE * design.weights[above].mean()
-    return (above, True) if clear else (used, False)
-
-
-def _newton(columns: Columns, design: Design, used: NDArray[np.bool_], ridge: float) -> tuple[Design | None, Floats]:
-    """The optimum with weight on ``used`` columns only, if there the gap closes, and where the weights went.
-
-    A proximal term keeps the weights where they are as far as the conditions leave them free, so a point inside of the
-    optimal polytope stays inside.
-    """
-    index, weights, V = design.index[used], design.weights[used], design.V
-    W = columns.take(index)
-    proximal = PROXIMAL * float(np.square(W).sum()) / np.linalg.norm(moment(W, weights, ridge), 2) / len(W)
-    curvature = np.full(len(index), 1 / proximal)
-    best = None
-    for _ in range(8):
-        missing = 0.5 * (1.0 - squares(V @ W))
-        try:
-            towards, away = directions(V, W, weights, curvature, weights - missing / proximal, ridge)
-        except LinAlgError:
-            break
-        dV = towards - away
-        weights = weights + (Columns(W).forms(half_sum(V, dV)) - missing) / proximal
-        V = V + dV
-        if weights.min() <= UNUSED * weights.max():
-            return None, weights
-        found = _certified(columns, Design(V, index, weights, np.inf, np.inf, design.history), ridge)
-        if best is not None and found.gap >= best.gap:
-            break
-        best = found
-        if best.gap <= EXACT:
-            break
-    return (best if best is not None and best.gap < design.gap else None), weights
-
-
-def _certified(columns: Columns, design: Design, ridge: float) -> Design:
-    """The same point, V shrunk until it is feasible, with its gap."""
-    objective = primal_value(columns.take(design.index), design.weights, ridge)
-    V = design.V / max(1.0, float(np.sqrt(columns.lengths(design.V).max())))
-    gap = max(abs(1.0 - dual_value(V, ridge) / objective), np.finfo(float).eps)
-    return replace(design, V=V, objective=objective, gap=gap)
+@kernel
+def _independent(W: Floats) -> bool:
+    """Whether these columns make M in one way only, since their w wᵀ are linearly independent."""
+    G = W.T @ W
+    lengths = np.sqrt(np.diag(G))
+    return bool(np.linalg.eigvalsh((G / lengths / lengths.reshape(-1, 1)) ** 2)[0] > INDEPENDENT)
 
 
 def _face(columns: Columns, design: Design) -> Ints:
@@ -264,13 +147,12 @@ def _face(columns: Columns, design: Design) -> Ints:
     A tight column q without weight belongs to it if and only if weight can be moved to it: Σ δ_p w_p w_pᵀ = 0 with
     δ_q > 0, δ ≥ 0 on the columns without weight and any δ on those with weight. One linear programme finds all q.
     """
-    from scipy.optimize import linprog
-
     certain = design.index
     if certain.size == columns.count:
         return certain
-    tight = np.flatnonzero(columns.lengths(design.V) >= 1.0 - max(TIGHT, 100 * design.gap))
-    doubtful = np.setdiff1d(tight, certain)
+    tight = columns.lengths(design.V) >= 1.0 - max(TIGHT, 100 * design.gap)
+    tight[certain] = False
+    doubtful = np.flatnonzero(tight)
     if not doubtful.size:
         return np.asarray(certain)
     symmetric = symmetric_matrices(columns.dimension)
@@ -284,13 +166,15 @@ def _face(columns: Columns, design: Design) -> Ints:
         apart = normal.T @ symmetric.products(W, W)
         inside = np.linalg.norm(apart, axis=0) <= RANK * np.einsum("ij,ij->j", W, W)
         if not inside.all():
-            inside[~inside] = _movable(apart[:, ~inside], linprog)
+            inside[~inside] = _movable(apart[:, ~inside])
         doubtful = doubtful[inside]
     return np.union1d(certain, doubtful)
 
 
-def _movable(apart: Floats, linprog: Any) -> NDArray[np.bool_]:
+def _movable(apart: Floats) -> NDArray[np.bool_]:
     """Which δ_q can be positive under apart·δ = 0, δ ≥ 0: maximise Σ t_q with t ≤ δ, t ≤ 1, where δ may be large."""
+    from scipy.optimize import linprog
+
     n = apart.shape[1]
     scaled = apart / np.linalg.norm(apart, axis=0)
     found = linprog(

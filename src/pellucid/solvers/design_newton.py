@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, get_lapack_funcs
 
-from pellucid.solvers._cholesky import Floats, Ints, kernel
-from pellucid.solvers.design import SMALL, Columns, moment
+from pellucid.solvers._cholesky import Floats, Ints, back_substitute, factorise, forward_substitute, kernel
+from pellucid.solvers.design import SMALL, Columns, large_zeros, moment
 
 # numbers in a block of gradients
 PANEL = 1 << 16
@@ -30,6 +30,7 @@ class Symmetric:
     def __init__(self, dimension: int) -> None:
         self.i, self.j = np.triu_indices(dimension)
         self.factor = np.where(self.i == self.j, 1.0, np.sqrt(2.0))
+        self.basis = self.i, self.j, self.factor
         self.size = len(self.i)
 
     def vector(self, matrix: Floats) -> Floats:
@@ -97,6 +98,8 @@ class System:
             self.factor, info = pftrf(self.symmetric.size, factor, overwrite_a=True)
             if info == 0:
                 return
+            del factor
+            self.factor = None  # before there is another
             if shift > 1e-3:
                 raise LinAlgError("The system is not positive definite.")
             shift *= 10
@@ -104,7 +107,7 @@ class System:
     def _gram(self, kind: np.dtype) -> NDArray[np.floating]:
         """Σ curvature_p B_p B_pᵀ, packed."""
         size = self.symmetric.size
-        total = np.zeros(size * (size + 1) // 2, dtype=kind)
+        total = large_zeros(size * (size + 1) // 2, kind)
         rows = max(32, PANEL // size)
         panel = np.empty((rows, size), dtype=kind)
         turned = self.Q.T @ self.V
@@ -185,15 +188,19 @@ def directions(
     the second. In the eigenbasis of M the first term is diagonal.
     """
     if len(V) <= SMALL:
-        symmetric = symmetric_matrices(len(V))
-        return _small_directions(V, W, weights, curvature, pull, ridge, symmetric.i, symmetric.j, symmetric.factor)
+        towards, away, solved = small_directions(
+            V, W, weights, curvature, pull, ridge, *symmetric_matrices(len(V)).basis
+        )
+        if not solved:
+            raise LinAlgError("The system is not positive definite.")
+        return towards, away
     columns = Columns(W)
     system = System(columns.moment(weights) + ridge * np.eye(len(V)), V, columns, curvature)
     return system.solve(np.eye(len(V)) - ridge * V, tol), system.solve(half_sum(V, columns.moment(pull)), tol)
 
 
 @kernel
-def _small_directions(
+def small_directions(
     V: Floats,
     W: Floats,
     weights: Floats,
@@ -203,29 +210,54 @@ def _small_directions(
     first: Ints,
     second: Ints,
     factor: Floats,
-) -> tuple[Floats, Floats]:
-    """The same in one compiled piece, since small systems cost less than the calls that set them up."""
+) -> tuple[Floats, Floats, bool]:
+    """The same in one compiled piece, since small systems cost less than the calls that set them up, and whether the
+    system could be solved."""
     D, n, size = len(V), len(pull), len(first)
-    values, Q = np.linalg.eigh(moment(W, weights, ridge))
-    w = Q.T @ W
-    rotated = Q.T @ V @ Q
-    v = rotated @ w
+    M = moment(W, weights, ridge)
+    v = V @ W
     B = np.empty((size, n))
-    right = np.zeros((size, 2))
+    right = np.zeros((2, size))
+    roots = np.sqrt(curvature)
     for k in range(size):
         i, j = first[k], second[k]
-        right[k, 0] = factor[k] * ((1.0 if i == j else 0.0) - ridge * rotated[i, j])
+        right[0, k] = factor[k] * ((1.0 if i == j else 0.0) - ridge * V[i, j])
+        total = 0.0
         for p in range(n):
-            entry = 0.5 * factor[k] * (v[i, p] * w[j, p] + v[j, p] * w[i, p])
-            right[k, 1] += entry * pull[p]
-            B[k, p] = entry * np.sqrt(curvature[p])
+            entry = 0.5 * factor[k] * (v[i, p] * W[j, p] + v[j, p] * W[i, p])
+            total += entry * pull[p]
+            B[k, p] = entry * roots[p]
+        right[1, k] = total
     H = B @ B.T
-    for k in range(size):
-        H[k, k] += 0.5 * (values[first[k]] + values[second[k]])
-    solved = np.linalg.solve(H, right)
-    towards, away = np.empty((D, D)), np.empty((D, D))
+    add_half_sums(H, M, first, second, factor)
+    towards, away = np.zeros((D, D)), np.zeros((D, D))
+    L = np.empty((size, size))
+    if not factorise(L, np.arange(size), size, H, 0.0):
+        return towards, away, False
+    for solved in right:
+        forward_substitute(L, size, solved)
+        back_substitute(L, size, solved)
     for k in range(size):
         i, j = first[k], second[k]
-        towards[i, j] = towards[j, i] = solved[k, 0] / factor[k]
-        away[i, j] = away[j, i] = solved[k, 1] / factor[k]
-    return Q @ towards @ Q.T, Q @ away @ Q.T
+        towards[i, j] = towards[j, i] = right[0, k] / factor[k]
+        away[i, j] = away[j, i] = right[1, k] / factor[k]
+    return towards, away, True
+
+
+@kernel
+def add_half_sums(H: Floats, M: Floats, first: Ints, second: Ints, factor: Floats) -> None:
+    """Add the matrix of X ↦ ½(MX + XM), whose entries are tr(E_k M E_l) of the basis E of symmetric matrices."""
+    for k in range(len(H)):
+        i, j = first[k], second[k]
+        for m in range(len(H)):
+            a, b = first[m], second[m]
+            entry = 0.0
+            if b == i:
+                entry += M[j, a]
+            if a == i:
+                entry += M[j, b]
+            if b == j:
+                entry += M[i, a]
+            if a == j:
+                entry += M[i, b]
+            H[k, m] += 0.25 * factor[k] * factor[m] * entry

@@ -10,8 +10,18 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from pellucid.solvers._cholesky import Floats, Ints, kernel
-from pellucid.solvers.design import Columns, Design, dual_value, primal_value, squares
-from pellucid.solvers.design_newton import directions
+from pellucid.solvers.design import (
+    SMALL,
+    TOGETHER,
+    Columns,
+    Design,
+    dual_value,
+    large_zeros,
+    lengths_under,
+    moment,
+    primal_value,
+)
+from pellucid.solvers.design_newton import directions, small_directions, symmetric_matrices
 
 # a step ends where the nearest constraint keeps this share of its slack
 KEPT_SLACK = 0.02
@@ -32,8 +42,6 @@ TIMID = 0.1
 BACK = 30.0
 # relative residual of a step's equations where they are solved by iteration
 INEXACT = 1e-9
-# columns whose V w_p are looked at together
-TOGETHER = 512
 
 
 def follow_path(
@@ -42,11 +50,14 @@ def follow_path(
     """Solve the dual to a relative gap of ``tol``; the columns must span the space unless ``ridge`` is positive.
     ``start`` is a point on the path from which to go on."""
     most = max(5 * columns.dimension * (columns.dimension + 1) // 8, 256)  # a vertex has four fifths of that
+    everyone = columns.count <= max(2 * most, 1000)
+    if everyone and columns.few is not None and columns.dimension <= SMALL:
+        return _follow_few(columns.few, ridge, tol, max_iter, start)
     if start is None:
-        start = _start(columns, ridge, most)
+        start = _start(columns, ridge, most, everyone)
     V, index, weights, history = start.V, start.index, start.weights, start.history
     W = columns.take(index)
-    z = 1.0 - squares(V @ W)
+    z = 1.0 - lengths_under(V, W)
     best = start
     for _ in range(max_iter):
         try:
@@ -82,7 +93,7 @@ def follow_path(
     return best
 
 
-def _start(columns: Columns, ridge: float, most: int) -> Design:
+def _start(columns: Columns, ridge: float, most: int, everyone: bool) -> Design:
     """A feasible V: that power of the columns' second moment whose value is the best, as close to the constraints as
     still allows a good step; the columns nearest to theirs take part, all if they are few."""
     values, vectors = np.linalg.eigh(columns.moment() / columns.count)
@@ -95,30 +106,96 @@ def _start(columns: Columns, ridge: float, most: int) -> Design:
         if np.trace(trial) > best:
             best, V, s = float(np.trace(trial)), trial, lengths
         del lengths
-    everyone = columns.count <= max(2 * most, 1000)
-    index = np.arange(columns.count) if everyone else np.sort(np.argpartition(s, -most)[-most:])
+    index = np.arange(columns.count) if everyone else _of_largest(s, most)
     W = columns.take(index)
     # at first no further inside than the columns that take part: all others then hardly matter
     slack = 0.5 if ridge or everyone else float(np.clip(1.0 - s[index].min(), LEAST_SLACK, 0.5))
+    del s
     while True:
-        start = _inside(V, W, index, ridge, slack)
+        inside, weights = _inside(V, W, ridge, slack)
+        start = Design(inside, index, weights, np.inf, np.inf, ())
         if slack >= 0.5:
             return start
-        z = 1.0 - squares(start.V @ W)
-        towards, away = directions(start.V, W, start.weights, 2 * start.weights / z, 1 / z, ridge, INEXACT)
-        if _step(start.V, W, start.weights, z, towards, away)[2] >= TIMID:
+        z = 1.0 - lengths_under(inside, W)
+        towards, away = directions(inside, W, weights, 2 * weights / z, 1 / z, ridge, INEXACT)
+        if _step(inside, W, weights, z, towards, away)[2] >= TIMID:
             return start
         slack = min(0.5, BACK * slack)
 
 
-def _inside(V: Floats, W: Floats, index: Ints, ridge: float, slack: float) -> Design:
+@kernel
+def _inside(V: Floats, W: Floats, ridge: float, slack: float) -> tuple[Floats, Floats]:
     """V shrunk until no column has less slack than this, and the weights that go with it on the central path."""
     V = V * np.sqrt(1.0 - slack)
     if ridge:  # past 1/λ the dual falls again
         V = V * min(1.0, 0.5 / (ridge * np.linalg.norm(V, 2)))
-    weights = 1.0 / (1.0 - squares(V @ W))
-    weights *= (len(V) - ridge * np.trace(V)) / (weights @ np.einsum("ij,ij->j", W, V @ W))
-    return Design(V, index, weights, np.inf, np.inf, ())
+    weights = 1.0 / (1.0 - lengths_under(V, W))
+    total = (V * moment(W, weights, 0.0)).sum()
+    return V, weights * ((len(V) - ridge * np.trace(V)) / total)
+
+
+def _follow_few(W: Floats, ridge: float, tol: float, max_iter: int, start: Design | None) -> Design:
+    """The path where all columns take part from the start, in compiled pieces: the steps cost less than the calls that
+    make them up."""
+    V, weights = _start_of_few(W, ridge) if start is None else (start.V, start.weights)
+    V, weights, least, gap, history = _path_of_few(
+        V, W, weights, ridge, tol, max_iter, *symmetric_matrices(len(W)).basis
+    )
+    if start is not None:
+        if gap >= start.gap:
+            return start
+        history = np.concatenate([start.history, history])
+    return Design(V, np.arange(W.shape[1]), weights, least, gap, tuple(history.tolist()))
+
+
+@kernel
+def _start_of_few(W: Floats, ridge: float) -> tuple[Floats, Floats]:
+    """As :func:`_start`."""
+    values, vectors = np.linalg.eigh(W @ W.T / W.shape[1])
+    V = np.eye(len(W))
+    best = -np.inf
+    for power in (0.0, -0.5, -1.0):
+        trial = (vectors * np.maximum(values, 1e-3 * values[-1]) ** power) @ vectors.T
+        trial /= np.sqrt(lengths_under(trial, W).max())
+        if np.trace(trial) > best:
+            best, V = np.trace(trial), trial
+    return _inside(V, W, ridge, 0.5)
+
+
+@kernel
+def _path_of_few(
+    V: Floats,
+    W: Floats,
+    weights: Floats,
+    ridge: float,
+    tol: float,
+    max_iter: int,
+    first: Ints,
+    second: Ints,
+    factor: Floats,
+) -> tuple[Floats, Floats, float, float, Floats]:
+    """The point of the least gap, its objective and gap, and the objective after each step."""
+    history = np.empty(max_iter)
+    z = 1.0 - lengths_under(V, W)
+    best_V, best_weights, least, best, taken = V, weights, np.inf, np.inf, 0
+    while taken < max_iter:
+        towards, away, solved = small_directions(V, W, weights, 2 * weights / z, 1 / z, ridge, first, second, factor)
+        if not solved:  # in this precision: the last point is as good as it gets
+            break
+        dV, change, length = _step(V, W, weights, z, towards, away)
+        V, weights = V + length * dV, weights + length * change
+        z = 1.0 - lengths_under(V, W)
+        if length <= SHORTEST or z.min() <= 0:  # at the boundary to within round-off
+            break
+        objective = primal_value(W, weights, ridge)
+        history[taken] = objective
+        taken += 1
+        gap = max(0.0, 1.0 - dual_value(V, ridge) / objective)
+        if gap < best:
+            best_V, best_weights, least, best = V, weights, objective, gap
+        if gap <= tol or z.min() <= 1e-15:
+            break
+    return best_V, best_weights, least, best, history[:taken]
 
 
 @kernel
@@ -187,7 +264,15 @@ def reach(square: float, cross: float, slack: float) -> float:
 
 def _first_reached(V: Floats, dV: Floats, W: Floats) -> float:
     """The t at which the first of these columns meets ‖(V + t dV)w‖ = 1."""
-    return min(map(reach, *_ahead(V, dV, W), 1.0 - squares(V @ W)))
+    return min(map(reach, *_ahead(V, dV, W), 1.0 - lengths_under(V, W)))
+
+
+def _of_largest(s: Floats, most: int) -> Ints:
+    """Where the ``most`` largest stand, ascending."""
+    order = large_zeros(len(s))
+    order[:] = s
+    order.partition(len(s) - most)
+    return np.sort(_largest(np.flatnonzero(s >= order[len(s) - most]), s, most))
 
 
 def _largest(index: Ints, s: Floats, most: int) -> Ints:
