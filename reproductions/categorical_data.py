@@ -11,11 +11,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Problem:
-    """Noisy items X (p, d), their concepts S (p, b), and the mean number of bits per concept that a least-squares
-    decoder gets wrong that knows the components (the floor for everybody)."""
+    """Noisy items X (p, d), their concepts S (p, b), the scores by which a least-squares decoder that knows the
+    components reads each bit (above ½ it is 1), and the mean number of bits per concept that it gets wrong (the floor
+    for everybody)."""
 
     X: np.ndarray
     S: np.ndarray
+    scores: np.ndarray
     oracle: float
 
 
@@ -27,8 +29,8 @@ def embedded(S: np.ndarray, d: int, decibel: float, rng: np.random.Generator, sp
     noise = rng.standard_normal((p, d))
     noise *= np.linalg.norm(signal - signal.mean(axis=0)) / np.linalg.norm(noise) / 10 ** (decibel / 20)
     X = signal + noise
-    decoded = X @ (W / np.sum(W**2, axis=0)) > 0.5
-    return Problem(X, S, float(np.mean(np.sum(decoded != S, axis=0))))
+    scores = X @ (W / np.sum(W**2, axis=0))
+    return Problem(X, S, scores, float(np.mean(np.sum((scores > 0.5) != S, axis=0))))
 
 
 def n_independent(p: int) -> int:

@@ -74,7 +74,36 @@ def low_rank(sizes: tuple[int, ...] = SIZES) -> str:
                     lines.append(cell(p, decibel, ratio))
     lines += ["\nThe hardest cell that counts, with weights within 10 %:\n", *table("p | dB | d | concepts | floor")]
     lines.append(cell(1024, 0, 8, 0.1))
+    lines += ["", CELLS.line("wrong bits", lambda: wrong_bits(4096, 8, 6))]
     return "\n".join(lines) + "\n\n"
+
+
+def wrong_bits(p: int, ratio: int, decibel: int) -> str:
+    """How decoders read the bits that the fit gets wrong: one that knows the components, and one that estimates them by
+    least squares from the true bits of all other items."""
+    read = []
+    for seed in SEEDS:
+        problem = independent(p, ratio, decibel, seed)
+        found = default().fit(problem.X).concepts_
+        alike = np.corrcoef(problem.S.T, found.T)[: problem.S.shape[1], problem.S.shape[1] :]
+        for j, k in enumerate(np.abs(alike).argmax(axis=1)):
+            bits = found[:, k] if alike[j, k] > 0 else 1 - found[:, k]
+            for i in np.flatnonzero(bits != problem.S[:, j]):
+                known, estimated = problem.scores[i, j], score_without(problem, i)[j]
+                read.append(f"a {problem.S[i, j]} with the score {known:.3f} and {estimated:.3f}")
+    shown = "; ".join(read) if read else "none"
+    return (
+        f"Bits wrong at {p} items, {decibel} dB, {ratio}b, and their scores (above ½ is 1) for a decoder that knows W, "
+        f"and for one that estimates it from the true bits of all other items: {shown}."
+    )
+
+
+def score_without(problem: Problem, item: int) -> np.ndarray:
+    """Scores of an item's bits by components that are estimated from the true bits of all others."""
+    others = np.arange(len(problem.X)) != item
+    known = np.column_stack([problem.S, np.ones(len(problem.S))])
+    W = np.linalg.lstsq(known[others], problem.X[others], rcond=None)[0]
+    return np.linalg.lstsq(W[:-1].T, problem.X[item] - W[-1], rcond=None)[0]
 
 
 def cell(p: int, decibel: int, ratio: int, spread: float = 0.3) -> str:
