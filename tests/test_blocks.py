@@ -293,13 +293,14 @@ def test_labels_may_come_in_blocks_too(tmp_path):
 
 
 def test_what_is_made_of_blocks_is_blocks_of_the_same(tmp_path):
-    X, Y = problem(dtype=np.float32)
+    X, Y = problem()
     before = CenteredNormalizer().fit(X)
     lazy = CenteredNormalizer().fit(Blocks(X, rows=100))
     np.testing.assert_allclose(lazy.mean_, before.mean_, rtol=1e-12)
     assert lazy.n_samples_seen_ == 600
     prepared = lazy.transform(Blocks(X, rows=100))
-    Z = before.transform(X)
+    np.testing.assert_allclose(np.concatenate(list(prepared)), before.transform(X), atol=2e-6)
+    Z = np.concatenate(list(prepared))
     model = ConceptSubspaces(3, max_iter=2).fit(Z, Y, list("abcd"))
     for made, wanted in [
         (prepared, Z),

@@ -1,6 +1,11 @@
 """Clusters and manifold transforms of blocks: the same as of rows in memory, in this process or on a cluster."""
 
 import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
 from functools import partial
 
 import numpy as np
@@ -413,3 +418,45 @@ def test_ctrl_c_leaves_the_images_of_whole_parts(monkeypatch):
     with pytest.warns(UserWarning, match="Stopped after 2 of 5 parts"):
         stopped = patch_model().fit(Blocks(images, rows=20))
     assert stopped.statistics_.counts.sum() == 40 * 8 * 8
+
+
+# killed
+
+CHILD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_blockwise import long_fits
+print("go", flush=True)
+for _ in long_fits(sys.argv[2]):
+    pass
+"""
+
+
+def long_fits(folder=None):
+    """Clusters, patches and words one after the other, each with a checkpoint if there is a folder."""
+    rows = Blocks(np.random.default_rng(0).standard_normal((600, 12)), rows=100)
+    fits = [(partial(model, max_iter=12, tol=0, batch_size=size), rows) for size in (None, 100)]
+    fits += [(partial(patch_model, **settings), Blocks(pictures(), rows=10)) for settings in PATCHES[1:3]]
+    fits.append((word_model, TextBlocks(some_texts(), rows=10)))
+    for number, (make, data) in enumerate(fits):
+        yield make().fit(data, checkpoint=None if folder is None else os.path.join(folder, f"state{number}"))
+
+
+def test_fits_that_were_killed_at_random_moments_end_with_the_same_bits(tmp_path):
+    begun = time.monotonic()
+    whole = list(long_fits())
+    took = time.monotonic() - begun
+    rng, killed = np.random.default_rng(), 0
+    for _ in range(4):
+        command = [sys.executable, "-c", CHILD, os.path.dirname(__file__), str(tmp_path)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "go\n"
+        time.sleep(rng.random() * took)
+        child.send_signal(signal.SIGKILL)
+        killed += child.wait() == -signal.SIGKILL
+        child.stdout.close()
+    assert killed
+    for resumed, unbroken in zip(long_fits(tmp_path), whole):
+        for name in unbroken._fitted_arrays:
+            if hasattr(unbroken, name) and name != "modularity_":  # of the start, which a resumed fit does not make
+                np.testing.assert_array_equal(getattr(resumed, name), getattr(unbroken, name))

@@ -31,7 +31,7 @@ class QdrantEngine(GraphEngine):
 
     def _set_up(self) -> None:
         self._qdrant = require("qdrant_client", "qdrant")
-        self._models = self._qdrant.models
+        self._models = require("qdrant_client.models", "qdrant")  # which older ones do not import by themselves
         self.place = f"The Qdrant server at {without_password(self.dsn)}" if self.dsn else "Qdrant's local mode"
         self._one = threading.Lock()  # local mode must not be used from two threads at once
 
