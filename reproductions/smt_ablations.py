@@ -174,19 +174,31 @@ def without_the_spectral_step(save, results, sizes=(256, 512, 1024), n_test=1000
         for name, table in (("PCA", U[:, ::-1].T), ("embedded (ours)", P)):
             model.components_ = np.ascontiguousarray(table[:d], dtype=np.float32)
             by_dimension[name].append(score(model))
-    lines = [f"{len(x)} training and {n_test} test images.\n", "| atoms | " + " | ".join(map(str, sizes)) + " |"]
+    error = 100 * np.sqrt(0.25 / n_test)
+    lines = [
+        f"{len(x)} training and {n_test} test images; standard error {error:.1f} points.\n",
+        "| atoms | " + " | ".join(map(str, sizes)) + " |",
+    ]
     lines += ["| --- " * (len(sizes) + 1) + "|"]
     lines += [f"| {name} | " + " | ".join(f"{v:.1f}" for v in values) + " |" for name, values in by_size.items()]
     lines += ["", f"| dimensions, {sizes[-1]} atoms | " + " | ".join(map(str, n_dimensions)) + " |"]
     lines += ["| --- " * (len(n_dimensions) + 1) + "|"]
     lines += [f"| {name} | " + " | ".join(f"{v:.1f}" for v in values) + " |" for name, values in by_dimension.items()]
-    figure, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-    for ax, at, series, label in zip(axes, (sizes, n_dimensions), (by_size, by_dimension), ("atoms", "dimensions")):
-        for name, values in series.items():
-            ax.plot(at, values, marker="o", label=name)
+    draw_ablations(results / "smt-ablations.png", (sizes, n_dimensions), (by_size, by_dimension), sizes[-1])
+    save("\n".join(lines) + "\n\n![accuracy against atoms and dimensions](smt-ablations.png)\n")
+
+
+def draw_ablations(path, where, series, n_atoms):
+    colours = {"sparse features": "#e69f00", "whitened": "#009e73", "PCA": "#cc79a7", "embedded (ours)": "#0072b2"}
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    labels = ("atoms", f"dimensions, of {n_atoms} atoms")
+    for ax, at, lines, label in zip(axes, where, series, labels):
+        for name, values in lines.items():
+            ax.plot(at, values, marker="o", color=colours[name], label=name)
         ax.set(xlabel=label, ylabel="accuracy, %", xscale="log")
+        ax.set_xticks(at, at)
+        ax.minorticks_off()
         ax.legend(frameon=False)
         ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(results / "smt-ablations.png", dpi=110)
+    figure.savefig(path, dpi=110)
     plt.close(figure)
-    save("\n".join(lines) + "\n\n![accuracy against atoms and dimensions](smt-ablations.png)\n")

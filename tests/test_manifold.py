@@ -293,7 +293,7 @@ def test_the_nearest_atom_is_the_nearest(K, d):
     assert exact[np.arange(len(X)), which] == pytest.approx(exact.max(axis=1), abs=1e-6)
     assert np.mean(nearest_by_product(X, atoms)[0] == which) > 0.97  # but for ties in float32
     found = nearest_atoms(X, atoms, build_cells(atoms, exact=False))[0]
-    assert np.mean(exact[np.arange(len(X)), found] >= exact.max(axis=1) - 1e-6) > 0.97
+    assert np.mean(exact[np.arange(len(X)), found] >= exact.max(axis=1) - 1e-6) > 0.95
 
 
 @settings(max_examples=20, deadline=None)
