@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from pellucid.solvers._cholesky import Floats, Ints, back_substitute, factorise, forward_substitute, kernel
 from pellucid.solvers._threads import one_blas_thread, run_rows
 
-# numbers in a block of columns: the block and its product stay in the cache
-BLOCK = 1 << 15
+# numbers in a block of columns: the block and its product stay in the cache; and in columns that are few
+BLOCK = 1 << 14
+FEW = 1 << 16
 # columns that a kernel looks at together
 TOGETHER = 512
 # bytes of an array that is worth memory of its own
@@ -51,7 +52,7 @@ class Columns:
         self.dimension = X.shape[0]
         self.count = X.shape[1] if index is None else len(index)
         self.block = max(64, BLOCK // self.dimension)
-        self.few: Floats | None = self.take(slice(None)) if self.count <= self.block else None
+        self.few: Floats | None = self.take(slice(None)) if self.count * self.dimension <= FEW else None
 
     def take(self, part: Ints | slice) -> Floats:
         wanted = part if self.index is None else self.index[part]
