@@ -92,7 +92,7 @@ class NearestCode(Code):
     n_atoms : size of the dictionary
     metric : "euclidean", or "cosine" for rows whose length says nothing (a row of zeros then has no code)
     dictionary : "kmeans", centres of k-means (on the sphere for the cosine), or "sample", rows themselves
-    exact : False lets a search by cosine among 2 048 or more atoms miss the nearest of one or two rows in a hundred
+    exact : False lets a search by cosine among 2 048 or more atoms miss the nearest of about one row in a hundred
     random_state : seed
 
     Attributes

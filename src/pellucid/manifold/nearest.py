@@ -31,7 +31,7 @@ WORTHWHILE = 0.2
 # atoms in a cell of the approximate search: most of its time goes into products with the centres
 COARSE = 64
 # it looks so far that of so many atoms this share find the nearest other one
-SAMPLE, FOUND = 1024, 0.98
+SAMPLE, FOUND = 1024, 0.99
 # cosines of unit vectors in float32 are off by less than this
 SLACK = 2e-6
 
@@ -43,7 +43,8 @@ class Cells:
     centres : (G, d) unit rows; angle : (G,) from a centre to its farthest atom
     tiles : (n_tiles · d · LANES,) atoms of one cell after the other, transposed; begin : (G + 1,) first tile of a cell
     names : (n_tiles · LANES,) which atom stands where
-    reach : how much farther away than the nearest centre others are looked at; None for the exact search
+    reach : how far beyond the middle of what is nearest, centre and atom, cells are looked into; None for the exact
+        search
     """
 
     atoms: Floats32
@@ -90,13 +91,17 @@ def build_cells(atoms: Floats32, exact: bool = True) -> Cells | None:
 
 
 def enough_reach(atoms: Floats32, centres: Floats32, cell: Integers) -> float:
-    """How much farther away than the nearest centre that of the nearest other atom is, for FOUND of a sample."""
+    """How much farther away the centre of the nearest other atom is than the middle between the angles to the nearest
+    centre and to the nearest other atom of its cell: the least that holds for FOUND of a sample."""
     beyond = []
     for rows in np.array_split(np.arange(0, len(atoms), len(atoms) // SAMPLE), 16):
         products = atoms[rows] @ atoms.T
         products[np.arange(len(rows)), rows] = -2
         angles = np.arccos(np.clip(atoms[rows] @ centres.T, -1, 1))
-        beyond.append(angles[np.arange(len(rows)), cell[products.argmax(axis=1)]] - angles.min(axis=1))
+        home, found = angles.argmin(axis=1), cell[products.argmax(axis=1)]
+        near = np.arccos(np.clip(np.where(cell == home[:, None], products, -1).max(axis=1), -1, 1))
+        own = angles[np.arange(len(rows)), found] - (angles.min(axis=1) + near) / 2
+        beyond.append(np.where(found == home, 0, own))  # that cell is always looked into
     return float(np.quantile(np.concatenate(beyond), FOUND))
 
 
@@ -151,8 +156,8 @@ def nearest_atoms(X: Floats32, atoms: Floats32, cells: Cells | None = None) -> t
     """Nearest of the unit atoms (K, d) to each unit row of X (n, d), and the cosine.
 
     ``cells`` of the same atoms make it faster. It is exact up to the rounding of float32, unless the cells are for the
-    approximate search: then only those whose centre is about as near as the nearest are looked into, which misses one
-    or two rows in a hundred.
+    approximate search: then only those about as near as the nearest are looked into, which misses about one
+    row in a hundred.
     """
     if cells is None or (cells.exact and not worthwhile(X, cells)):
         return nearest_by_product(X, atoms)
@@ -236,24 +241,24 @@ def search_near_cells(
     which: Integers,
     best: Floats32,
 ) -> None:
-    """Of the cells at angle θ those with θ ≤ θ₀ + reach, the nearest one being at θ₀."""
+    """The nearest cell, at θ₀, whose nearest atom is at β, and of the others those with θ ≤ (θ₀ + β) / 2 + reach."""
     n, G = near.shape
     products = np.empty(LANES, dtype=np.float32)
     kept = np.empty(G + 1, dtype=np.int64)
-    cosine, sine = np.float32(np.cos(reach)), np.float32(np.sin(reach))
+    one = np.float32(1)
     for i in range(n):
-        q = near[i]
-        top = q[home[i]]
-        away = np.sqrt(max(np.float32(0), np.float32(1) - top * top))
-        limit = min(top, top * cosine - away * sine)
+        q, g = near[i], home[i]
+        w, b = search_tiles(X[i], tiles, begin[g], begin[g + 1], 0, np.float32(-2), products)
+        middle = (np.arccos(min(q[g], one)) + np.arccos(min(b, one))) / 2
+        limit = np.float32(np.cos(min(middle + reach, np.pi)))
         count = 0
         for h in range(G):
             kept[count] = h
             count += q[h] >= limit
-        w, b = 0, np.float32(-2)
         for k in range(count):
             h = kept[k]
-            w, b = search_tiles(X[i], tiles, begin[h], begin[h + 1], w, b, products)
+            if h != g:
+                w, b = search_tiles(X[i], tiles, begin[h], begin[h + 1], w, b, products)
         which[i] = w
         best[i] = b
 
