@@ -109,11 +109,17 @@ def descend(
             state.history = [objective(state.sums, start, penalties)]
     else:
         state = State.unpacked(*found)
+        model.__dict__.pop("modularity_", None)
+        if "modularity" in found[0]:
+            model.modularity_ = found[0]["modularity"]
     try:
         with progress("clustering", model.max_iter, bool(model.verbose)) as advance:
             while True:
                 if kept is not None:
-                    kept.save(*state.packed(), rng)
+                    arrays, values = state.packed()
+                    if hasattr(model, "modularity_"):  # of the start, which a resumed fit does not make
+                        arrays["modularity"] = model.modularity_
+                    kept.save(arrays, values, rng)
                 if state.done or len(state.history) > model.max_iter:
                     break
                 state = next_state(X, state, penalties, model.batch_size, float(model.tol), rng)

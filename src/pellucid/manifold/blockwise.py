@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import fields
 from functools import partial
@@ -36,13 +36,21 @@ SILENT = ("memory", "verbose")
 Statistics = Any  # of any kind that can be added
 
 
-def summed(X: Blocks, function: Callable[..., Statistics], total: Statistics, done: int, save: Any, show: Any) -> Any:
-    """What ``function`` makes of every part, added to the total of the first ``done`` ones in order; Ctrl-C ends it.
-    ``save(total, done)`` is called after every part."""
+def summed(
+    X: Blocks,
+    function: Callable[..., Statistics],
+    total: Statistics,
+    done: int,
+    save: Any,
+    show: Any,
+    given: Sequence[Any] | None = None,
+) -> Any:
+    """What ``function`` makes of every part (and of what is ``given`` for it), added to the total of the first ``done``
+    ones in order; Ctrl-C ends it. ``save(total, done)`` is called after every part."""
     rest = X.like(X.parts[done:])
     with progress("blocks", len(rest.parts), bool(show)) as step:
         try:
-            for added in rest.each(function):
+            for added in rest.each(function, None if given is None else given[done:]):
                 total, done = plus(total, added), done + 1
                 if save is not None:
                     save(total, done)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterator
-from copy import copy
+from copy import copy, deepcopy
 from functools import partial, reduce
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
 from pellucid.blocks import Blocks, as_blocks, is_lazy, lazily
+from pellucid.manifold.blockwise import checkpoint_of, packed, summed, unpacked
 from pellucid.manifold.codes import LassoCode, NearestCode, ThresholdCode
 from pellucid.manifold.differences import (
     check_pairs,
@@ -130,7 +132,13 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return tags
 
     def fit(
-        self, X: Any, y: object = None, *, pairs: ArrayLike | None = None, groups: ArrayLike | None = None
+        self,
+        X: Any,
+        y: object = None,
+        *,
+        pairs: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> SparseManifoldTransform:
         """Fit to rows (n, d).
 
@@ -138,26 +146,37 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         of each row, for ``neighbors="temporal"``.
 
         X may be :class:`pellucid.blocks.Blocks` or a ``dask.array``: a sample makes the dictionary, neighbours are
-        looked for within a block, and one pass adds up the statistics of all blocks.
+        looked for within a block, and one pass adds up the statistics of all blocks. ``checkpoint`` names a file that
+        takes what was added up after each part, from which the same call goes on; an array is taken as blocks then.
         """
         self._forget()
-        if is_lazy(X):
+        if is_lazy(X) or checkpoint is not None:
             if pairs is not None or groups is not None or self.neighbors == "pairs":
                 raise ValueError("Blocks find their neighbours themselves: pairs and groups need rows in memory.")
-            return self._fit_blocks(as_blocks(X)).solve()
+            return self._fit_blocks(as_blocks(X), checkpoint).solve()
         return self.partial_fit(X, y, pairs=pairs, groups=groups).solve()
 
-    def _fit_blocks(self, X: Blocks) -> SparseManifoldTransform:
+    def _fit_blocks(self, X: Blocks, checkpoint: str | os.PathLike[str] | None) -> SparseManifoldTransform:
         self._validate_params()
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = X.shape[1]
         self._seed = check_random_state(self.random_state)
+        kept = None if checkpoint is None else checkpoint_of(self, X, checkpoint)
+        found = None if kept is None else kept.load(self._seed)
+        begun = deepcopy(self._seed)  # a fit that goes on draws the same again
         rows = np.sort(self._seed.permutation(len(X))[:DICTIONARY_ROWS])
         self.code_ = self._make_code().fit(X.take(rows))
         if hasattr(self.code_, "atoms_"):
             self.atoms_ = self.code_.atoms_
         seeds = [int(seed) for seed in self._seed.randint(2**31 - 1, size=len(X.parts))]
-        self.statistics_ = reduce(operator.add, X.each(partial(part_statistics, copy(self)), seeds))
+        total, done = (None, 0) if found is None else (unpacked(Statistics, found[0]), int(found[1]["done"]))
+
+        def save(total: Statistics, done: int) -> None:
+            assert kept is not None
+            kept.save(packed(total), {"done": done}, begun)
+
+        function = partial(part_statistics, copy(self))
+        self.statistics_ = summed(X, function, total, done, None if kept is None else save, False, seeds)
         return self
 
     def partial_fit(
