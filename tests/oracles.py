@@ -9,7 +9,7 @@ def nonnegative_least_squares(atoms, x):
     gradient gives away, or none where atoms are alike: then another of its solvers answers."""
     try:
         code = scipy.optimize.nnls(atoms.T, x)[0]
-    except np.linalg.LinAlgError:
+    except (np.linalg.LinAlgError, RuntimeError):
         code = np.zeros(len(atoms))
     gradient = (x - code @ atoms) @ atoms.T
     scale = np.linalg.norm(x) * np.linalg.norm(atoms, axis=1) + np.finfo(float).tiny
