@@ -8,16 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid.solvers._cholesky import Floats, Ints, kernel
-from pellucid.solvers.design import BLOCK, large_zeros
+from pellucid.solvers.design import columns_in_a_block, large_zeros
 
 ISOMETRY, BASIS_PURSUIT = 0, 1
 # least eigenvalue: a column that depends on the others has an enormous loss, but one that compares
 SMALLEST = 1e-300
+# logarithms that are taken together
+LOGS = 1 << 14
 
 
 def column_lengths(X: NDArray[Any]) -> Floats:
     """‖x_p‖ of the columns of X (D, P), without overflow."""
-    lengths, block = large_zeros(X.shape[1]), max(64, BLOCK // len(X))
+    lengths, block = large_zeros(X.shape[1]), columns_in_a_block(len(X))
     for start in range(0, X.shape[1], block):
         part = np.asarray(X[:, start : start + block], dtype=np.float64)
         largest = np.abs(part).max(axis=0)
@@ -29,9 +31,9 @@ def log_symmetric_length(lengths: Floats, power: float) -> Floats:
     """log g(t), g(t) = (exp(t^c) + exp(t^−c)) / 2e (Eq. 8): 0 at t = 1, more elsewhere, infinite at t = 0."""
     out = large_zeros(len(lengths))
     with np.errstate(divide="ignore", over="ignore"):
-        for start in range(0, len(lengths), BLOCK):
-            logs = power * np.log(lengths[start : start + BLOCK])
-            out[start : start + BLOCK] = np.logaddexp(np.exp(logs), np.exp(-logs)) - np.log(2) - 1
+        for start in range(0, len(lengths), LOGS):
+            logs = power * np.log(lengths[start : start + LOGS])
+            out[start : start + LOGS] = np.logaddexp(np.exp(logs), np.exp(-logs)) - np.log(2) - 1
     return out
 
 

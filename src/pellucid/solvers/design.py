@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from pellucid.solvers._cholesky import Floats, Ints, back_substitute, factorise, forward_substitute, kernel
 from pellucid.solvers._threads import one_blas_thread, run_rows
 
-# numbers in a block of columns: the block and its product stay in the cache; and in columns that are few
-BLOCK = 1 << 14
-FEW = 1 << 16
+# numbers in a block of columns, and in columns that are few: a block and its product stay in the cache
+BLOCK = FEW = 1 << 16
 # columns that a kernel looks at together
 TOGETHER = 512
 # bytes of an array that is worth memory of its own
@@ -43,6 +42,11 @@ def large_zeros(count: int, dtype: Any = np.float64) -> NDArray[Any]:
     return np.frombuffer(mmap.mmap(-1, size, access=mmap.ACCESS_COPY), dtype=dtype)
 
 
+def columns_in_a_block(dimension: int) -> int:
+    """Long columns make work enough in small blocks, which take less memory."""
+    return max(64, BLOCK // dimension // (1 if dimension <= SMALL else 4))
+
+
 class Columns:
     """The columns w_p = scale_p·x_p of X (D, P), or those that ``index`` names, never copied as a whole unless they
     are few."""
@@ -51,7 +55,7 @@ class Columns:
         self.X, self.scale, self.index = X, scale, index
         self.dimension = X.shape[0]
         self.count = X.shape[1] if index is None else len(index)
-        self.block = max(64, BLOCK // self.dimension)
+        self.block = columns_in_a_block(self.dimension)
         self.few: Floats | None = self.take(slice(None)) if self.count * self.dimension <= FEW else None
 
     def take(self, part: Ints | slice) -> Floats:
