@@ -20,8 +20,8 @@ from pellucid.solvers import basis_pursuit
 
 GAP = 1e-6
 
-# a process of its own; libraries and their buffers are there before the measurement, the freed memory of the warm-up
-# is given back
+# a process of its own; libraries and the buffers of BLAS for columns of this length are there before the measurement,
+# the freed memory of the warm-up is given back
 CHILD = """
 import ctypes, sys, time
 import numpy as np
@@ -36,8 +36,8 @@ for kind in (np.float32, np.float64):
     block = np.ones((1500, 1500), dtype=kind)
     block @ block
 del block
-for d in (8, 26, 36):
-    small, scale = columns(d, 2000, equal)
+for d in (8, 26, D):
+    small, scale = columns(d, 6000, equal)
     basis_pursuit(small, scale, tol=GAP)
     fit(small)
 X, scale = columns(D, P, equal)

@@ -171,9 +171,9 @@ def test_the_scale_of_the_columns_does_not_matter(factor):
 def test_both_ways_to_the_newton_directions_agree(monkeypatch):
     W = random_columns(5, 40)
     V, (weights, curvature, pull) = np.eye(5) / 2, np.random.default_rng(0).uniform(0.5, 2, (3, 40))
-    small = design_newton.directions(V, W, weights, curvature, pull, 0.1)
+    small = design_newton.directions(V, Columns(W), weights, curvature, pull, 0.1)
     monkeypatch.setattr(design_newton, "SMALL", 0)
-    large = design_newton.directions(V, W, weights, curvature, pull, 0.1)
+    large = design_newton.directions(V, Columns(W), weights, curvature, pull, 0.1)
     np.testing.assert_allclose(small, large, rtol=1e-9, atol=1e-12)
 
 

@@ -14,7 +14,7 @@ ISOMETRY, BASIS_PURSUIT = 0, 1
 # least eigenvalue: a column that depends on the others has an enormous loss, but one that compares
 SMALLEST = 1e-300
 # logarithms that are taken together
-LOGS = 1 << 14
+LOGS = 1 << 13
 
 
 def column_lengths(X: NDArray[Any]) -> Floats:

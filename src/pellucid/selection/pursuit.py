@@ -230,11 +230,11 @@ class Normalised:
 
     def objective(self, index: Ints, kind: int, size: int | None = None) -> Objective:
         """The search for ``size`` of the columns ``index``, by default as many as their rank."""
-        W = self.take(index)
         if size is None:
-            size = int(np.linalg.matrix_rank(W, tol=np.sqrt(RANK) * np.linalg.norm(W, 2)))
-        chosen = W if kind == BASIS_PURSUIT else self.plain.take(index)
-        floor = 1.0 if kind == ISOMETRY else 1.0 / float(np.linalg.norm(W, axis=0).max())
+            values = np.linalg.eigvalsh(self.scaled.subset(index).moment())
+            size = int((values > RANK * values[-1]).sum())
+        chosen = (self.scaled if kind == BASIS_PURSUIT else self.plain).take(index)
+        floor = 1.0 if kind == ISOMETRY else 1.0 / float(np.linalg.norm(chosen, axis=0).max())
         return Objective(np.ascontiguousarray(chosen.T), size, kind, self.power, floor)
 
 

@@ -26,7 +26,7 @@ BLOCK = FEW = 1 << 16
 # columns that a kernel looks at together
 TOGETHER = 512
 # bytes of an array that is worth memory of its own
-LARGE = 1 << 18
+LARGE = 1 << 16
 # columns of this length lead to systems that one thread solves faster
 SMALL = 24
 # OpenBLAS shares out products of more multiplications
@@ -44,7 +44,7 @@ def large_zeros(count: int, dtype: Any = np.float64) -> NDArray[Any]:
 
 def columns_in_a_block(dimension: int) -> int:
     """Long columns make work enough in small blocks, which take less memory."""
-    return max(64, BLOCK // dimension // (1 if dimension <= SMALL else 4))
+    return max(64, BLOCK // dimension // (1 if dimension <= SMALL else 8))
 
 
 class Columns:

@@ -12,7 +12,7 @@ from pellucid.solvers._cholesky import Floats, Ints, back_substitute, factorise,
 from pellucid.solvers.design import SMALL, Columns, large_zeros, moment
 
 # numbers in a block of gradients
-PANEL = 1 << 16
+PANEL = 1 << 15
 # systems of more unknowns are factorised in single precision, which is enough for a preconditioner
 DOUBLE = 600
 # so many columns an unknown are many; and the relative residual at which a try without a factor has succeeded
@@ -108,8 +108,8 @@ class System:
         """Σ curvature_p B_p B_pᵀ, packed."""
         size = self.symmetric.size
         total = large_zeros(size * (size + 1) // 2, kind)
-        rows = max(32, PANEL // size)
-        panel = np.empty((rows, size), dtype=kind)
+        rows = max(16, PANEL // size)
+        panel = large_zeros(rows * size, kind).reshape(rows, size)
         turned = self.Q.T @ self.V
         for part, block in self.columns.blocks():
             roots = np.sqrt(np.broadcast_to(self._curvature(part), block.shape[1]))
@@ -179,7 +179,7 @@ def packed_diagonal(size: int) -> Ints:
 
 
 def directions(
-    V: Floats, W: Floats, weights: Floats, curvature: Floats, pull: Floats, ridge: float, tol: float = 1e-13
+    V: Floats, columns: Columns, weights: Floats, curvature: Floats, pull: Floats, ridge: float, tol: float = 1e-13
 ) -> tuple[Floats, Floats]:
     """Two solutions X of ½(MX + XM) + Σ curvature_p ⟨B_p, X⟩ B_p = R, with 2B_p the gradient of ‖V w_p‖²: for
     R = I − λV and for R = Σ pull_p B_p.
@@ -188,13 +188,12 @@ def directions(
     the second. In the eigenbasis of M the first term is diagonal.
     """
     if len(V) <= SMALL:
-        towards, away, solved = small_directions(
-            V, W, weights, curvature, pull, ridge, *symmetric_matrices(len(V)).basis
-        )
+        W = columns.take(slice(None)) if columns.few is None else columns.few
+        basis = symmetric_matrices(len(V)).basis
+        towards, away, solved = small_directions(V, W, weights, curvature, pull, ridge, *basis)
         if not solved:
             raise LinAlgError("The system is not positive definite.")
         return towards, away
-    columns = Columns(W)
     system = System(columns.moment(weights) + ridge * np.eye(len(V)), V, columns, curvature)
     return system.solve(np.eye(len(V)) - ridge * V, tol), system.solve(half_sum(V, columns.moment(pull)), tol)
 

@@ -56,14 +56,20 @@ def follow_path(
     if start is None:
         start = _start(columns, ridge, most, everyone)
     V, index, weights, history = start.V, start.index, start.weights, start.history
+    long = columns.dimension > SMALL
     W = columns.take(index)
     z = 1.0 - lengths_under(V, W)
     best = start
     for _ in range(max_iter):
+        part = columns.subset(index) if long else Columns(W)
+        if long:
+            del W  # beside the factor of such a system there is no room for a copy
         try:
-            towards, away = directions(V, W, weights, 2 * weights / z, 1 / z, ridge, INEXACT)
+            towards, away = directions(V, part, weights, 2 * weights / z, 1 / z, ridge, INEXACT)
         except LinAlgError:  # no longer solvable in this precision: the last point is as good as it gets
             break
+        if long:
+            W = columns.take(index)
         dV, change, length = _step(V, W, weights, z, towards, away)
         V_new = V + length * dV
         s = columns.lengths(V_new)
@@ -117,7 +123,12 @@ def _start(columns: Columns, ridge: float, most: int, everyone: bool) -> Design:
         if slack >= 0.5:
             return start
         z = 1.0 - lengths_under(inside, W)
-        towards, away = directions(inside, W, weights, 2 * weights / z, 1 / z, ridge, INEXACT)
+        part = Columns(W)
+        if columns.dimension > SMALL:
+            del W
+            part = columns.subset(index)
+        towards, away = directions(inside, part, weights, 2 * weights / z, 1 / z, ridge, INEXACT)
+        W = columns.take(index)
         if _step(inside, W, weights, z, towards, away)[2] >= TIMID:
             return start
         slack = min(0.5, BACK * slack)

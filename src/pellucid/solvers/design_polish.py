@@ -141,7 +141,7 @@ def _newton_steps(V: Floats, W: Floats, weights: Floats, ridge: float) -> tuple[
     for _ in range(8):
         missing = 0.5 * (1.0 - lengths_under(V, W))
         try:
-            towards, away = directions(V, W, weights, curvature, weights - missing / proximal, ridge)
+            towards, away = directions(V, Columns(W), weights, curvature, weights - missing / proximal, ridge)
         except LinAlgError:
             break
         dV = towards - away
