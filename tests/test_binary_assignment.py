@@ -68,6 +68,15 @@ def test_nearly_every_concept_of_a_tree_is_found_exactly(p, order):
     assert exact >= 0.9 * there
 
 
+@pytest.mark.parametrize("n", [5, 8, 12])
+@pytest.mark.parametrize("kind", [IterativeAssignment, CombinedConcepts])
+def test_an_ordinal_line_keeps_its_steps(kind, n):
+    """What no concepts can explain exactly is not noise where hardly anything is left to tell it by (paper 2, A.3)."""
+    model = kind(random_state=0).fit(np.arange(float(n))[:, None])
+    assert model.concepts_.shape[1] >= n // 2
+    assert model.cka_ > 0.9
+
+
 def test_a_tree_under_noise():
     S = tree(32, 3)
     X = embed(S, np.ones(S.shape[1]), 200)

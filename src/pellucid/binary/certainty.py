@@ -12,18 +12,22 @@ from pellucid.solvers._cholesky import Floats, Ints
 ERRORS = 3.0
 # of those that do not, this share goes at a time, the least certain first: one that goes may leave others certain
 AT_A_TIME = 0.25
+# with more weights than this share of the numbers that a geometry has, noise cannot be told from what does not fit
+SHARE = 0.5
 # keeps the inverse finite where concepts depend on each other, of a diagonal of ones
 RIDGE = 1e-10
 
 
 def certain(features: Floats, S: Bits) -> Ints:
     """Which concepts (p, b) of centred items (p, d) stay once those that noise may have made are gone, one part after
-    the other; all that have a weight where there is no noise."""
+    the other; all that have a weight where there is no noise, or where too little is left to tell it by."""
     left = np.arange(S.shape[1])
     weights = np.zeros(len(left))
     while left.size:
         weights = fit_weights(features, S[:, left], 0.0, weights)
         left, weights = left[weights > 0], weights[weights > 0]
+        if left.size > SHARE * freedom(*features.shape):
+            break
         ratio = weights / standard_errors(features, S[:, left], weights)
         doubtful = np.flatnonzero(ratio < ERRORS)
         if not doubtful.size:
@@ -32,6 +36,12 @@ def certain(features: Floats, S: Bits) -> Ints:
         worst = doubtful[np.argsort(ratio[doubtful], kind="stable")[:count]]
         left, weights = np.delete(left, worst), np.delete(weights, worst)
     return left
+
+
+def freedom(p: int, d: int) -> int:
+    """How many numbers the geometry of p centred items in d dimensions has: coordinates, less the rotations."""
+    d = min(d, p - 1)
+    return d * (p - 1) - d * (d - 1) // 2
 
 
 def standard_errors(features: Floats, S: Bits, weights: Floats) -> Floats:
