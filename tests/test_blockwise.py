@@ -19,6 +19,7 @@ from pellucid.clusters.coding import Sums
 from pellucid.clusters.model import Dictionary
 from pellucid.manifold import PatchManifoldTransform, SparseManifoldTransform, WordManifoldTransform
 from pellucid.manifold.blockwise import part_images
+from pellucid.manifold.transform import part_statistics
 from pellucid.manifold.words import part_texts
 from pellucid.metrics import clustering_error
 from pellucid.selection.blockwise import BlockColumns
@@ -465,3 +466,23 @@ def test_fits_that_were_killed_at_random_moments_end_with_the_same_bits(tmp_path
         for name in unbroken._fitted_arrays:
             if hasattr(unbroken, name):
                 np.testing.assert_array_equal(getattr(resumed, name), getattr(unbroken, name))
+
+
+def test_points_go_on_with_the_noise_of_the_parts_that_are_left(tmp_path, monkeypatch):
+    rows = Blocks(np.random.default_rng(0).standard_normal((600, 12)), rows=100)
+    fit = partial(point_model(neighbors="noise", noise=1.0).fit, rows)
+    whole = fit().components_
+    real = Blocks.each
+
+    def broken(self, function, given=None):
+        for number, found in enumerate(real(self, function, given)):
+            if number == 2 and getattr(function, "func", None) is part_statistics:
+                raise RuntimeError("the power failed")
+            yield found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Blocks, "each", broken)
+        with pytest.raises(RuntimeError, match="power"):
+            fit(checkpoint=tmp_path / "state")
+    assert (tmp_path / "state").is_file()
+    np.testing.assert_array_equal(fit(checkpoint=tmp_path / "state").components_, whole)
