@@ -95,11 +95,13 @@ class Columns:
             return squares(V @ self.few)
         out = large_zeros(self.count)
 
-        def part(start: int, stop: int) -> None:
-            product = V @ self.take(slice(start, stop))
-            np.einsum("ij,ij->j", product, product, out=out[start:stop])
+        def part(first: int, last: int) -> None:
+            for start in range(first, last, self.block):
+                some = slice(start, min(start + self.block, last))
+                product = V @ self.take(some)
+                np.einsum("ij,ij->j", product, product, out=out[some])
 
-        run_rows(part, self.count, min_rows=self.block, max_rows=self.block)
+        run_rows(part, self.count, min_rows=self.block)
         return out
 
     def forms(self, S: Floats) -> Floats:
