@@ -164,7 +164,9 @@ def chosen_skip(model, images, labels, watch, n=2000, held_out=2000):
 
 def curve(save, sizes=None):
     """The learning curve; ``SMT_SIZES`` in the environment names other sizes."""
-    sizes = sizes or [int(size) for size in os.environ.get("SMT_SIZES", "1000,2000,4000,8000,16000,50000").split(",")]
+    sizes = sizes or [
+        int(size) for size in os.environ.get("SMT_SIZES", "1000,2000,4000,8000,16000,32000,50000").split(",")
+    ]
     data, watch = load_cifar10(), Stopwatch()
     images, test = Images(data.x_train, grey=False), Images(data.x_test, grey=False)
     n_test = len(test)

@@ -26,7 +26,7 @@ from pellucid.clusters.atoms import (
     update_atoms,
 )
 from pellucid.clusters.coding import Coder, code_pass, code_rows, sums_of
-from pellucid.clusters.learning import begin, sweep
+from pellucid.clusters.learning import begin, refilled, sweep, with_new_atoms
 from pellucid.clusters.model import Dictionary, Penalties, incoherence, pair_weights
 from pellucid.solvers import sphere_quadratic
 
@@ -189,12 +189,12 @@ def test_the_atom_step_matches_a_trusted_optimiser():
 )
 def test_a_growing_span_that_says_so_has_the_global_minimum(n, r, seed, size, turned, hard, floor):
     """Beside the dense solver, from a nearly diagonal H to a rather full one, semidefinite and definite (where the
-    multiplier may be negative); ``hard``: b has no part where H is 0."""
+    multiplier may be negative); ``hard``: b has no part where H is 0; at times it is 0."""
     rng = np.random.default_rng(seed)
     values = (floor + rng.exponential(size=n)) * (np.arange(n) < r)
     turn = np.linalg.qr(np.eye(n) + turned * rng.standard_normal((n, n)) / np.sqrt(n))[0]
     H = (turn * values) @ turn.T
-    b = 10.0**size * turn @ (rng.standard_normal(n) * (np.arange(n) < r if hard else 1.0))
+    b = 10.0**size * turn @ (rng.standard_normal(n) * (np.arange(n) < r if hard else 1.0)) * (seed % 8 > 0)
     atom, _ = quick_atom(np.triu(H), b, unit_rows(rng.standard_normal((1, n)))[0])  # only what is above is read
     if atom is not None:
         best = sphere_quadratic(H, b).objective
@@ -555,6 +555,36 @@ def test_an_empty_cluster_gets_new_atoms():
     after = sweep(X, state, PAPER, np.random.RandomState(0))
     assert (after.sums.counts > 0).all()
     assert after.objective[1] < after.objective[0]
+
+
+def test_a_refill_equals_a_pass_over_all_clusters():
+    rng = np.random.default_rng(0)
+    X = np.c_[unit_rows(rng.standard_normal((200, 6))), np.zeros((200, 2))]
+    drawn = random_dictionary(4, 2, 3, 6)
+    atoms = np.concatenate([drawn.atoms, np.zeros((4, 2, 2))], axis=2)
+    atoms[3] = np.eye(8)[6:]
+    before = begin(X, Dictionary(atoms, np.c_[drawn.common, np.zeros((3, 2))]), None, PAPER)
+    assert before.sums.counts[3] == 0
+    new = with_new_atoms(X, before, 3, PAPER, np.random.RandomState(0))
+    found, whole = refilled(X, before, 3, new, PAPER), begin(X, new, None, PAPER)
+    assert whole.sums.counts[3] > 0
+    np.testing.assert_array_equal(found.labels, whole.labels)
+    np.testing.assert_allclose(found.costs, whole.costs, rtol=1e-10)
+    for name in ("counts", "products", "grams"):
+        np.testing.assert_allclose(getattr(found.sums, name), getattr(whole.sums, name), atol=1e-9)
+    assert found.objective[-1] == pytest.approx(whole.objective[-1])
+
+
+def test_a_cluster_that_a_refill_leaves_without_rows_has_no_sums():
+    rng = np.random.default_rng(0)
+    X = unit_rows(np.eye(4)[[0] * 50] + 0.1 * rng.standard_normal((50, 4)) * [1, 1, 1, 0])
+    atoms = unit_rows(np.array([[0.0, 0, 0, 1], [1, 0.5, 0, 0]]))[:, None]
+    before = begin(X, Dictionary(atoms, np.empty((0, 4))), None, PAPER)
+    assert before.sums.counts.tolist() == [0, 50]
+    after = refilled(X, before, 0, Dictionary(np.r_[np.eye(4)[None, :1], atoms[1:]], np.empty((0, 4))), PAPER)
+    assert after.sums.counts.tolist() == [50, 0]
+    assert not after.sums.grams[1].any()
+    assert not after.sums.products[1].any()
 
 
 @pytest.mark.parametrize(

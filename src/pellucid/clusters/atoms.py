@@ -35,7 +35,7 @@ def update_atoms(sums: Sums, dictionary: Dictionary, penalties: Penalties) -> Di
     basis, H = diagonal_basis(B, products, weights)
     B, products = B @ basis.T, products @ basis.T
     shared = sums.grams[:, k:, k:].sum(axis=0)
-    floor = 0.0
+    floor = least_of(H)
     for j in range(len(B)):
         before, weights = weights, pair_weights(shape, n_common, penalties, j)
         changed = np.flatnonzero(weights != before)
@@ -60,7 +60,7 @@ def update_atoms(sums: Sums, dictionary: Dictionary, penalties: Penalties) -> Di
         if atom is None:  # H has moved too far from a diagonal: turn all to where it is one again
             turn, H = diagonal(H)
             B, products, basis, b = B @ turn, products @ turn, turn.T @ basis, b @ turn
-            atom, floor = sphere_atom(H, b, B[j]), 0.0
+            atom, floor = sphere_atom(H, b, B[j]), least_of(H)
         B[j] = atom
     return Dictionary.unstacked(B @ basis, shape)
 
@@ -82,6 +82,12 @@ def diagonal(H: Floats) -> tuple[Floats, Floats]:
     """Eigenvectors of a semidefinite H (columns), and H in terms of them."""
     values, vectors = eigh(H, lower=False)
     return vectors, np.diag(np.maximum(values, 0.0))
+
+
+def least_of(H: Floats) -> float:
+    """A number that no eigenvalue of a matrix that was just made diagonal is below."""
+    values = np.diag(H)
+    return float(max(0.0, values.min() - STEP_TOL * values.max()))
 
 
 def sphere_atom(H: Floats, b: Floats, old: Floats) -> Floats:
@@ -106,8 +112,6 @@ def quick_atom(
     length = float(np.linalg.norm(b))
     if not np.diag(H).any():
         return (b / length if length > 0 else old), 0.0
-    if length == 0:
-        return None, 0.0
     atom = np.empty(len(b))
     mu, proven, after = expanding_solution(H, b, old, spike, floor, atom)
     if not proven and not np.isnan(mu):
@@ -146,9 +150,10 @@ def expanding_solution(
     T, c = np.empty((most, most)), np.empty(most)
     diagonal = np.diag(H).copy()
     allowed = STEP_TOL * (diagonal.max() + np.sqrt(dot(b, b)))
+    given = dot(b, b) > 0.0  # else the best is the eigenvector of the least eigenvalue
     new, lack = old.copy(), np.empty(n)
     for m in range(most):
-        if m == 1:
+        if m == 1 and given:
             mu = secular_shift(diagonal - diagonal.min(), b) - diagonal.min()
             new[:] = b / shifted(diagonal, mu, allowed)
         if not orthogonalise(new, V[:m]):
@@ -158,7 +163,7 @@ def expanding_solution(
         for p in range(m + 1):
             T[m, p] = T[p, m] = dot(V[p], HV[m])
         c[m] = dot(new, b)
-        if m == 0 and most > 1:
+        if m == 0 and most > 1 and given:
             continue
         z, mu = small_minimum(T[: m + 1, : m + 1], c[: m + 1])
         atom[:] = 0.0
@@ -294,12 +299,18 @@ def add_pairs(H: Floats, rows: Floats, weights: Floats) -> None:
 
 @kernel
 def multiply(H: Floats, v: Floats, out: Floats) -> None:
-    """out = Hv by what is on and above the diagonal: a product waits for memory, and so it reads half of it."""
-    out[:] = 0.0
+    """out = Hv by what is on and above the diagonal, two rows at a time: faster than a product that reads all of H."""
     for i in range(len(v)):
-        total = dot(H[i, i:], v[i:])
-        add_scaled(out[i:], v[i], H[i, i:])
-        out[i] += total - v[i] * H[i, i]
+        out[i] = H[i, i] * v[i]
+    for i in range(0, len(v) - 1, 2):
+        first, second, left, below = H[i, i + 2 :], H[i + 1, i + 2 :], v[i + 2 :], out[i + 2 :]
+        one, two = H[i, i + 1] * v[i + 1], H[i, i + 1] * v[i]
+        for j in range(len(left)):
+            one += first[j] * left[j]
+            two += second[j] * left[j]
+            below[j] += first[j] * v[i] + second[j] * v[i + 1]
+        out[i] += one
+        out[i + 1] += two
 
 
 @kernel

@@ -33,18 +33,20 @@ LIFT = 1e-12
 class ClusterCoder:
     """The lasso that is left for one cluster: its Gram matrix, and how to get into it and back."""
 
-    def __init__(self, G: Floats, own: slice, shared: slice, penalties: Penalties) -> None:
+    def __init__(self, stacked: Floats, own: slice, shared: slice, penalties: Penalties) -> None:
         self.own, self.shared, self.kind, self.sparsity = own, shared, penalties.codes, penalties.sparsity
-        common, cross = G[shared, shared], G[own, shared]
+        atoms = np.concatenate([stacked[own], stacked[shared]])
+        G, k = atoms @ atoms.T, own.stop - own.start
+        inner, cross, common = G[:k, :k], G[:k, k:], G[k:, k:]
         if self.kind == "ridge":
-            self.inverse = pinvh(G[own, own] + penalties.ridge * np.eye(G[own, own].shape[0]))
+            self.inverse = pinvh(inner + penalties.ridge * np.eye(k))
             self.through = self.inverse @ cross  # G_i of Eq. 8
             self.gram = common - cross.T @ self.through
         elif self.kind == "one":
-            self.offset, self.length = cross[0], float(G[own, own][0, 0])
+            self.offset, self.length = cross[0], float(inner[0, 0])
             self.gram = common
         else:
-            self.gram = np.block([[G[own, own], cross], [cross.T, common]])
+            self.gram = G
         self.gram = (self.gram + self.gram.T) / 2
         self.problem = None
         if len(self.gram):
@@ -123,8 +125,7 @@ class Coder:
         wide = self.stacked.astype(np.float64)
         shared = slice(self.C * self.k, len(wide))
         own = [slice(c * self.k, (c + 1) * self.k) for c in range(self.C)]
-        G = wide @ wide.T
-        self.clusters = [ClusterCoder(G, mine, shared, penalties) for mine in own]
+        self.clusters = [ClusterCoder(wide, mine, shared, penalties) for mine in own]
 
     def products(self, X: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
         """Rows times atoms (n, Ck + K₀), and squared norms (n,)."""
@@ -149,37 +150,33 @@ class Coder:
         reduced = [cluster.reduce(C, norms) for cluster in self.clusters]
         if guess is None:  # least cost without the common atoms
             guess = np.argmin([kept for _, kept in reduced], axis=0)
-        coded = Coded.empty(len(X), self.k, self.n_common, C.dtype)
-        for c, cluster in enumerate(self.clusters):
-            rows = np.flatnonzero(guess == c)
-            zero = np.zeros((len(rows), self.n_common), dtype=C.dtype)
-            self._try(cluster, c, rows, cluster.start(zero), reduced[c], C, coded)
+        coded = self._coded(C, norms, guess)
         for c, cluster in enumerate(self.clusters):
             rows = np.flatnonzero(guess != c)
             R, kept = reduced[c]
             z = cluster.start(coded.common[rows])
             # rows that may be tied stay open, so that round-off does not decide
             open_rows = cluster.bound(z, R[rows], kept[rows]) <= coded.costs[rows] + TOL * norms[rows]
-            self._try(cluster, c, rows[open_rows], z[open_rows], reduced[c], C, coded)
+            rows, z = rows[open_rows], z[open_rows]
+            costs = cluster.solve(z, R[rows], kept[rows])
+            best = coded.costs[rows]
+            won = (costs < best) | ((costs == best) & (c < coded.labels[rows]))
+            rows = rows[won]
+            coded.put(rows, c, costs[won], *cluster.expand(z[won], C[rows]))
         return coded
 
-    @staticmethod
-    def _try(
-        cluster: ClusterCoder,
-        c: int,
-        rows: Labels,
-        z: NDArray[Any],
-        reduced: tuple[NDArray[Any], Floats],
-        C: NDArray[Any],
-        coded: Coded,
-    ) -> None:
-        """Give rows to cluster c where that costs less (or the same, and c comes first)."""
-        costs = cluster.solve(z, reduced[0][rows], reduced[1][rows])
-        best = coded.costs[rows]
-        won = (costs < best) | ((costs == best) & (c < coded.labels[rows]))
-        rows = rows[won]
-        coded.labels[rows], coded.costs[rows] = c, costs[won]
-        coded.own[rows], coded.common[rows] = cluster.expand(z[won], C[rows])
+    def stay(self, X: NDArray[Any], labels: Labels) -> Coded:
+        """Codes of rows under the clusters that they have."""
+        return self._coded(*self.products(X), labels)
+
+    def _coded(self, C: NDArray[Any], norms: Floats, labels: Labels) -> Coded:
+        coded = Coded.empty(len(C), self.k, self.n_common, C.dtype)
+        for c in np.unique(labels):
+            cluster, rows = self.clusters[c], np.flatnonzero(labels == c)
+            mine = C[rows]
+            z = cluster.start(np.zeros((len(rows), self.n_common), dtype=C.dtype))
+            coded.put(rows, c, cluster.solve(z, *cluster.reduce(mine, norms[rows])), *cluster.expand(z, mine))
+        return coded
 
 
 @dataclass(frozen=True)
@@ -195,6 +192,13 @@ class Coded:
     def empty(n: int, k: int, n_common: int, dtype: Any) -> Coded:
         own, common = np.zeros((n, k), dtype=dtype), np.zeros((n, n_common), dtype=dtype)
         return Coded(np.zeros(n, dtype=np.int64), own, common, np.full(n, np.inf))
+
+    def put(self, rows: Labels, c: int, costs: Floats, own: NDArray[Any], common: NDArray[Any]) -> None:
+        self.labels[rows], self.costs[rows] = c, costs
+        self.own[rows], self.common[rows] = own, common
+
+    def take(self, rows: Labels) -> Coded:
+        return Coded(self.labels[rows], self.own[rows], self.common[rows], self.costs[rows])
 
 
 def code_rows(X: NDArray[Any], coder: Coder, guess: Labels | None) -> Coded:
@@ -239,6 +243,13 @@ class Sums:
     @staticmethod
     def zero(C: int, size: int, d: int) -> Sums:
         return Sums(np.zeros(C), np.zeros((C, size, d)), np.zeros((C, size, size)), 0.0)
+
+    def copy(self) -> Sums:
+        return Sums(self.counts.copy(), self.products.copy(), self.grams.copy(), self.cost)
+
+    def clear(self, clusters: NDArray[np.bool_]) -> None:
+        """No rows at all, where taking the last of them away has left round-off."""
+        self.products[clusters] = self.grams[clusters] = 0.0
 
     def add(self, other: Sums, weight: float = 1.0) -> None:
         """Take other rows in, each of which counts ``weight``."""

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pellucid._progress import progress
 from pellucid.clusters.atoms import update_atoms
-from pellucid.clusters.coding import Coder, Floats, Labels, Sums, code_pass, code_rows, sums_of
+from pellucid.clusters.coding import Coder, Floats, Labels, Sums, code_pass, code_rows, row_blocks, sums_of
 from pellucid.clusters.model import Dictionary, Penalties, incoherence
 from pellucid.clusters.starts import first_atoms
 from pellucid.concepts.learning import batches
@@ -84,11 +84,30 @@ def sweep(X: NDArray[Any], state: Learned, penalties: Penalties, rng: np.random.
     """Every atom, then the codes and cluster of every row."""
     new = begin(X, update_atoms(state.sums, state.dictionary, penalties), state.labels, penalties)
     for c in np.flatnonzero(new.sums.counts == 0):
-        filled = begin(X, with_new_atoms(X, new, int(c), penalties, rng), new.labels, penalties)
+        filled = refilled(X, new, int(c), with_new_atoms(X, new, int(c), penalties, rng), penalties)
         if filled.objective[-1] < new.objective[-1]:
             new = filled
     new.objective = state.objective + new.objective
     return new
+
+
+def refilled(X: NDArray[Any], state: Learned, c: int, dictionary: Dictionary, penalties: Penalties) -> Learned:
+    """As :func:`begin` where only the atoms of the empty cluster c are others: rows stay, or go there."""
+    before = Coder(state.dictionary, penalties, X.dtype)
+    alone = Coder(Dictionary(dictionary.atoms[c : c + 1], dictionary.common), penalties, X.dtype)
+    labels, costs, sums = state.labels.copy(), state.costs.copy(), state.sums.copy()
+    for rows in row_blocks(len(X)):
+        block = np.asarray(X[rows])
+        there = code_rows(block, alone, np.zeros(len(block), dtype=np.int64))
+        moved = np.flatnonzero(there.costs < costs[rows])
+        block, there = block[moved], there.take(moved)
+        there.labels[:] = c
+        moved += rows.start
+        sums.add(sums_of(block, before.stay(block, labels[moved]), before.C), -1.0)
+        sums.add(sums_of(block, there, before.C))
+        labels[moved], costs[moved] = c, there.costs
+    sums.clear(sums.counts == 0)
+    return Learned(dictionary, labels, costs, sums, [sums.cost + incoherence(dictionary, penalties)])
 
 
 def with_new_atoms(

@@ -78,9 +78,15 @@ def incoherence(dictionary: Dictionary, penalties: Penalties) -> float:
     """λ₃‖DDᵀ‖² + λ₄‖DD₀ᵀ‖² over pairs of different atoms (the paper's diagonal is constant for unit atoms)."""
     C, k, d = dictionary.atoms.shape
     D = dictionary.atoms.reshape(-1, d).astype(np.float64)
-    squares = (D @ D.T) ** 2
-    total = squares.sum() - np.trace(squares)
-    if not penalties.within:
-        total = squares.sum() - sum(squares[c * k : (c + 1) * k, c * k : (c + 1) * k].sum() for c in range(C))
+    total = (shorter_gram(D) ** 2).sum()
+    if penalties.within:
+        total -= (np.einsum("ij,ij->i", D, D) ** 2).sum()
+    else:
+        total -= sum((shorter_gram(D[c * k : (c + 1) * k]) ** 2).sum() for c in range(C))
     across = ((D @ dictionary.common.T) ** 2).sum()
     return float(penalties.incoherence * total + penalties.common * across)
+
+
+def shorter_gram(D: Floats) -> Floats:
+    """DDᵀ or DᵀD, which have the same norm, whichever is smaller."""
+    return np.asarray(D @ D.T if len(D) <= D.shape[1] else D.T @ D)
