@@ -21,7 +21,7 @@ from pellucid.solvers.sphere import sphere_quadratic
 STEP_TOL = 1e-10
 MAX_DIRECTIONS = 60
 # a floor of eigenvalues is tried this far on the way from what a step needs to the least of the diagonal
-HIGHER = 0.6
+HIGHER = 0.5
 
 
 def update_atoms(sums: Sums, dictionary: Dictionary, penalties: Penalties) -> Dictionary:
