@@ -112,7 +112,8 @@ def _batches(parts: list[Path], names: list[str], groups: Any, size: int) -> "It
     for part in parts:
         # the buffer is what makes the reader stream: without it whole column chunks are held, or all of the file
         with pq.ParquetFile(part, buffer_size=2**20, pre_buffer=False) as file:
-            yield from file.iter_batches(size, row_groups=groups, columns=names)
+            if file.num_row_groups:  # none at all are an error to pyarrow 19
+                yield from file.iter_batches(size, row_groups=groups, columns=names)
 
 
 def _types(schema: "pa.Schema") -> dict[str, Any]:
