@@ -13,7 +13,7 @@ import pellucid
 from pellucid import BinaryAutoencoder, IterativeAssignment
 from pellucid.binary import CombinedConcepts, concept_projection, concept_weights, improve_concepts
 from pellucid.binary.certainty import certain, standard_errors
-from pellucid.binary.counts import shared_items
+from pellucid.binary.counts import packed, shared_items
 from pellucid.binary.description import described
 from pellucid.binary.items import FIRST, Assignment, all_cuts, box_descent
 from pellucid.binary.local import flip_gains, kernel_loss
@@ -117,7 +117,7 @@ def test_what_is_kept_up_to_date_is_what_it_should_be(p, d, seed):
 def test_box_descent_agrees_with_the_exact_solver(seed, squared):
     rng = np.random.default_rng(seed)
     S = np.unique(rng.integers(0, 2, (30, 8)), axis=1).astype(np.uint8)
-    overlaps, counts = concept_overlaps(S), shared_items(S)
+    overlaps, counts = concept_overlaps(S), shared_items(packed(S))
     b = len(counts)
     tilt = rng.standard_normal(b)
     H = overlaps**2 if squared else 3 * overlaps + 0.5 * np.outer(tilt, tilt)
@@ -222,7 +222,7 @@ def test_projection_averages_the_concepts_that_split_alike():
 def test_shared_items_are_counted_exactly():
     for p, b in ((1, 1), (63, 5), (64, 70), (200, 130), (5000, 3)):
         S = random_bits(p, b, p).astype(np.uint8)
-        assert np.array_equal(shared_items(S), S.T.astype(int) @ S)
+        assert np.array_equal(shared_items(packed(S)), S.T.astype(int) @ S)
 
 
 def test_the_combination_finds_a_tree_and_independent_concepts_and_its_description_gets_shorter():

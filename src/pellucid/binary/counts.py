@@ -62,11 +62,10 @@ def count_shared(words: Words, shared: Floats, begin: int, end: int) -> None:
             shared[j, i] = shared[i, j]
 
 
-def shared_items(S: Bits) -> Floats:
-    """SᵀS (b, b), exact."""
-    words = packed(S)
-    shared = np.empty((S.shape[1], S.shape[1]))
-    run_rows(lambda begin, end: count_shared(words, shared, begin, end), S.shape[1])
+def shared_items(words: Words) -> Floats:
+    """SᵀS (b, b) of packed concepts, exact."""
+    shared = np.empty((len(words), len(words)))
+    run_rows(lambda begin, end: count_shared(words, shared, begin, end), len(words))
     return shared
 
 
@@ -98,14 +97,14 @@ def add_squared_sums(X: Floats, words: Words, squares: Floats) -> None:
             squares[c] += sums[c, j] * sums[c, j]
 
 
-def squared_sums(X: Floats, S: Bits) -> Floats:
-    """|Xᵀs|² of every concept."""
-    words, squares = packed(S), np.zeros(S.shape[1])
+def squared_sums(X: Floats, words: Words) -> Floats:
+    """|Xᵀs|² of every packed concept."""
+    squares = np.zeros(len(words))
     parts = [np.ascontiguousarray(X[:, start : start + WIDE]) for start in range(0, X.shape[1], WIDE)]
 
     def add(begin: int, end: int) -> None:
         for part in parts:
             add_squared_sums(part, words[begin:end], squares[begin:end])
 
-    run_rows(add, S.shape[1], min_rows=CONCEPTS)
+    run_rows(add, len(words), min_rows=CONCEPTS)
     return squares

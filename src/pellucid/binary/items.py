@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid.binary.counts import Bits, shared_items
+from pellucid.binary.counts import Bits, packed, shared_items
 from pellucid.binary.weights import kernel_norm
 from pellucid.solvers._cholesky import Floats, Ints, kernel
 
@@ -45,7 +45,7 @@ class Assignment:
         self.items, self.simplicity, self.min_weight, self.noise = items, simplicity, min_weight, noise
         self.S, self.weights = S, weights.copy()
         first = items[: len(S)]
-        self.counts = shared_items(S)
+        self.counts = shared_items(packed(S))
         self.along = S.T @ first
         self.total = first.sum(axis=0)
         self.square = kernel_norm(first - first.mean(axis=0)) ** 2

@@ -12,11 +12,10 @@ from pellucid.binary.weights import (
     alignment,
     as_bits,
     centred,
-    concept_lengths,
-    concept_overlaps,
     fit_weights,
     imbalance,
     kernel_norm,
+    quadratic,
 )
 from pellucid.solvers._checks import as_matrix, as_nonnegative, check_finite
 from pellucid.solvers._cholesky import Floats
@@ -84,8 +83,8 @@ def flip_bits(features: Floats, S: Bits, sparsity: float, max_sweeps: int) -> tu
 
 def kernel_loss(features: Floats, S: Bits, weights: Floats, sparsity: float) -> float:
     """‖K̄ − S̄ΠS̄ᵀ‖² + λ rᵀπ for a kernel of unit norm."""
-    square = float(weights @ concept_overlaps(S) ** 2 @ weights)
-    return float(1.0 + square - 2 * concept_lengths(features, S) @ weights + sparsity * imbalance(S) @ weights)
+    G, c = quadratic(features, S)
+    return float(1.0 + weights @ G @ weights - 2 * c @ weights + sparsity * imbalance(S) @ weights)
 
 
 def flip_gains(features: Floats, S: Bits, weights: Floats, j: int, sparsity: float) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.binary.counts import Bits, shared_items, squared_sums
+from pellucid.binary.counts import Bits, Words, packed, shared_items, squared_sums
 from pellucid.solvers._batch import Problem, certified
 from pellucid.solvers._checks import as_matrix, as_nonnegative, check_finite
 from pellucid.solvers._cholesky import Floats
@@ -53,9 +53,9 @@ def unit_kernel(features: Floats) -> Floats:
     return features / np.sqrt(norm) if norm > 0 else features
 
 
-def concept_overlaps(S: Bits) -> Floats:
+def concept_overlaps(S: Bits, words: Words | None = None) -> Floats:
     """S̄ᵀS̄."""
-    shared = shared_items(S)
+    shared = shared_items(packed(S) if words is None else words)
     sizes = shared.diagonal().copy()
     shared -= np.outer(sizes, sizes / len(S))
     return shared
@@ -63,7 +63,15 @@ def concept_overlaps(S: Bits) -> Floats:
 
 def concept_lengths(features: Floats, S: Bits) -> Floats:
     """c of Eq. 3, |Xᵀs̄|² of every concept: the features are centred, so s̄ and s give the same."""
-    return squared_sums(features, S)
+    return squared_sums(features, packed(S))
+
+
+def quadratic(features: Floats, S: Bits) -> tuple[Floats, Floats]:
+    """G = (S̄ᵀS̄)² and c of Eq. 3, whose fit is πᵀGπ − 2cᵀπ."""
+    words = packed(S)
+    G = concept_overlaps(S, words)
+    G *= G
+    return G, squared_sums(features, words)
 
 
 def imbalance(S: Bits) -> Floats:
@@ -80,9 +88,8 @@ def fit_weights(features: Floats, S: Bits, sparsity: float, start: Floats | None
     if not varied.size:
         return weights
     part = S if varied.size == S.shape[1] else S[:, varied]
-    G = concept_overlaps(part)
-    G *= G
-    c = concept_lengths(features, part) - 0.5 * sparsity * sides[varied]
+    G, c = quadratic(features, part)
+    c -= 0.5 * sparsity * sides[varied]
     scale = float(G.diagonal().max())
     G /= scale
     weights[varied] = nonnegative(G, c / scale, np.zeros(varied.size) if start is None else start[varied])
@@ -102,8 +109,9 @@ def alignment(features: Floats, S: Bits, weights: Floats) -> float:
     """CKA of the model SΠSᵀ with a kernel of unit norm (Eq. 2); 0 where either has no structure at all."""
     if not S.shape[1]:
         return 0.0
-    own = np.sqrt(max(0.0, float(weights @ concept_overlaps(S) ** 2 @ weights)))
-    return float(concept_lengths(features, S) @ weights) / own if own > 0 else 0.0
+    G, c = quadratic(features, S)
+    own = np.sqrt(max(0.0, float(weights @ G @ weights)))
+    return float(c @ weights) / own if own > 0 else 0.0
 
 
 def strongest(features: Floats, S: Bits, sparsity: float, limit: int | None = None) -> tuple[Bits, Floats]:
@@ -113,9 +121,10 @@ def strongest(features: Floats, S: Bits, sparsity: float, limit: int | None = No
     if not order.size:
         return S[:, :0], weights[:0]
     kept, pi = S[:, order], weights[order]
-    pairs = concept_overlaps(kept) ** 2 * np.outer(pi, pi)
+    G, c = quadratic(features, kept)
+    pairs = G * np.outer(pi, pi)
     square = np.cumsum(2 * np.tril(pairs).sum(axis=1) - pairs.diagonal())  # πᵀGπ of every beginning
-    linear = np.cumsum(concept_lengths(features, kept) * pi)
+    linear = np.cumsum(c * pi)
     loss = square - 2 * linear + sparsity * np.cumsum(imbalance(kept) * pi)
     enough = int(np.argmax(loss <= loss[-1] + ENOUGH * abs(loss[-1]))) + 1
     count = enough if limit is None else min(enough, limit)
