@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.optimize
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
@@ -296,6 +296,7 @@ def test_atoms_never_raise_the_objective_for_fixed_codes(codes, within):
     init=st.sampled_from(["auto", "kmeans", "random"]),
     seed=st.integers(0, 2**31 - 1),
 )
+@example(4, 2, 1, 3, 0, "ridge", "all", (0.0, 0.0, 0.0), 1e-3, "auto", 1)  # atoms that depend on each other, no ridge
 def test_the_objective_never_rises(n, d, C, k, K0, codes, between, weights, sparsity, init, seed):
     X = np.random.default_rng(seed).standard_normal((n, d))
     ridge, incoherent, common = weights

@@ -133,4 +133,4 @@ def test_every_dependency_has_a_lowest_version():
     found = module.lowest(extras)
     assert len(found) == wanted
     assert all(line.count("==") == 1 for line in found)
-    assert "numpy==1.26" in found
+    assert "numpy==1.26.1" in found

@@ -26,6 +26,8 @@ BLOCK_ROWS = 32_768
 # rows of one cluster that are gathered at a time for its sums
 GATHER_ROWS = 2_048
 TOL = 1e-8
+# eigenvalues of a cluster's Gram matrix below this share of the largest are round-off of atoms that depend on each other
+DEPENDENT = 1e-12
 # what keeps the Gram matrix of common atoms definite where cluster atoms explain them wholly
 LIFT = 1e-12
 
@@ -39,7 +41,7 @@ class ClusterCoder:
         G, k = atoms @ atoms.T, own.stop - own.start
         inner, cross, common = G[:k, :k], G[:k, k:], G[k:, k:]
         if self.kind == "ridge":
-            self.inverse = pinvh(inner + penalties.ridge * np.eye(k))
+            self.inverse = pinvh(inner + penalties.ridge * np.eye(k), rtol=DEPENDENT)
             self.through = self.inverse @ cross  # G_i of Eq. 8
             self.gram = common - cross.T @ self.through
         elif self.kind == "one":
