@@ -26,7 +26,7 @@ BLOCK_ROWS = 32_768
 # rows of one cluster that are gathered at a time for its sums
 GATHER_ROWS = 2_048
 TOL = 1e-8
-# eigenvalues of a cluster's Gram matrix below this share of the largest are round-off of atoms that depend on each other
+# eigenvalues of a cluster's Gram matrix below this share of the largest are round-off: its atoms depend on each other
 DEPENDENT = 1e-12
 # what keeps the Gram matrix of common atoms definite where cluster atoms explain them wholly
 LIFT = 1e-12
