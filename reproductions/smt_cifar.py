@@ -178,7 +178,8 @@ def curve(save, sizes=None):
         + ", ".join(f"{s}: {a:.1f} %" for s, a in held_out.items())
         + f"). All {n_test} test images; standard error {100 * np.sqrt(0.7 * 0.3 / n_test):.2f} points. Mirror images "
         "are learned from and are among the neighbours. Seconds, and in brackets of both cores added up; the cores had "
-        "other work to do. Statistics add up from size to size, so a row counts what it added.\n",
+        "other work to do, and the run was stopped at times. Statistics add up from size to size, so a row counts what "
+        "it added.\n",
         "| training images | paper | ours | V and C | eigenvectors | embedding | neighbours | peak memory |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
