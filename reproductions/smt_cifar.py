@@ -162,11 +162,10 @@ def chosen_skip(model, images, labels, watch, n=2000, held_out=2000):
     return SKIPS[int(np.argmax(found))], dict(zip(SKIPS, found))
 
 
-def curve(save, sizes=None):
+def curve(save):
     """The learning curve; ``SMT_SIZES`` in the environment names other sizes."""
-    sizes = sizes or [
-        int(size) for size in os.environ.get("SMT_SIZES", "1000,2000,4000,8000,16000,32000,50000").split(",")
-    ]
+    named = os.environ.get("SMT_SIZES")
+    sizes = list(map(int, named.split(","))) if named else list(PAPER)
     data, watch = load_cifar10(), Stopwatch()
     images, test = Images(data.x_train, grey=False), Images(data.x_test, grey=False)
     n_test = len(test)
@@ -177,9 +176,8 @@ def curve(save, sizes=None):
         f"dimensions after leaving out {skip}, which was chosen on 2 000 held-out training images with 2 000 others ("
         + ", ".join(f"{s}: {a:.1f} %" for s, a in held_out.items())
         + f"). All {n_test} test images; standard error {100 * np.sqrt(0.7 * 0.3 / n_test):.2f} points. Mirror images "
-        "are learned from and are among the neighbours. Seconds, and in brackets of both cores added up; the cores had "
-        "other work to do, and the run was stopped at times. Statistics add up from size to size, so a row counts what "
-        "it added.\n",
+        "are learned from and are among the neighbours. Seconds by the clock, pauses and other work included, and in "
+        "brackets of both cores added up. Statistics add up from size to size, so a row counts what it added.\n",
         "| training images | paper | ours | V and C | eigenvectors | embedding | neighbours | peak memory |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]

@@ -232,6 +232,20 @@ def test_steps_of_more_atoms_than_dimensions_are_proven_by_a_floor(n, more, seed
         assert np.linalg.eigvalsh(H + 2 * np.outer(atom, atom))[0] >= after - 1e-10 * scale
 
 
+def test_an_atom_without_work_is_found_in_a_growing_span():
+    """With b = 0, where the other atoms are least, and without the dense solver."""
+    rng = np.random.default_rng(0)
+    B = unit_rows(rng.standard_normal((200, 100)))
+    values, turn = np.linalg.eigh(B.T @ B)
+    B = B @ turn
+    H = np.diag(values) - np.outer(B[0], B[0])
+    atom, _ = quick_atom(np.triu(H), np.zeros(100), B[0], 1.0, values[0] * (1 - 1e-9))
+    least, vectors = np.linalg.eigh(H)
+    assert atom is not None
+    assert atom @ H @ atom == pytest.approx(least[0], abs=1e-9)
+    assert abs(atom @ vectors[:, 0]) == pytest.approx(1, abs=1e-6)
+
+
 @pytest.mark.parametrize(("r", "d"), [(3, 40), (30, 40), (60, 40)])
 def test_the_coordinates_of_atom_steps_lose_nothing(r, d):
     rng = np.random.default_rng(r)

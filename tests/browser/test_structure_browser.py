@@ -213,7 +213,7 @@ def test_structure_at_400_pixels(open_page, look, view):
 @pytest.mark.parametrize("view", [ITEMS, "/structure", "/structure?show=clusters&cluster=0", "/structure?show=binary"])
 def test_axe_finds_no_serious_fault_in_structure(open_page, look, view, theme):
     if not AXE.is_file():
-        pytest.skip("axe-core is not there: npm install in web/ brings it")
+        pytest.skip("axe-core is not there: npm ci in web/ brings it")
     page = open_page(view, theme=theme)
     page.locator(".graph a, .cards > li").first.wait_for()
     if theme == "light":

@@ -41,7 +41,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
             _give_back(file)
 
 
-if os.name == "nt":  # pragma: no cover
+if os.name == "nt":
     import msvcrt
 
     def _take(file: IO[str]) -> bool:
