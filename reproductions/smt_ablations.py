@@ -26,7 +26,7 @@ GREY = {**COLOUR, "channels": "grey", "threshold": 0.45, "skip": "constant"}
 
 
 def images(n_test):
-    data, n = load_cifar10(), int(os.environ.get("SMT_SIZE", 4000))
+    data, n = load_cifar10(), int(os.environ.get("SMT_SIZE", 2000))
     return data.x_train[:n], data.y_train[:n], data.x_test[:n_test], data.y_test[:n_test]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pellucid._base import unit_rows
+from pellucid.solvers._checks import as_matrix, check_finite, check_width
 
 
 def average_precision(relevance: ArrayLike, k: int = 20) -> NDArray[np.float64]:
@@ -33,7 +34,16 @@ def mean_average_precision(relevance: ArrayLike, k: int = 20) -> float:
 def top_k(scores: NDArray[Any], k: int) -> NDArray[np.int64]:
     """Columns of the k largest scores of each row, best first; ties by position."""
     k = min(k, scores.shape[1])
-    best = np.argpartition(-scores, k - 1, axis=1)[:, :k] if k < scores.shape[1] else np.argsort(-scores, axis=1)
+    if k < scores.shape[1]:
+        parted = np.argpartition(-scores, (k - 1, k), axis=1)
+        best, last, next_one = parted[:, :k], parted[:, k - 1, None], parted[:, k, None]
+        at_the_border = np.take_along_axis(scores, last, axis=1) == np.take_along_axis(scores, next_one, axis=1)
+        for row in np.flatnonzero(at_the_border):
+            value = scores[row, last[row, 0]]
+            above = np.flatnonzero(scores[row] > value)
+            best[row] = np.concatenate([above, np.flatnonzero(scores[row] == value)[: k - len(above)]])
+    else:
+        best = np.argsort(-scores, axis=1)
     best.sort(axis=1)
     order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
     return np.asarray(np.take_along_axis(best, order, axis=1))
@@ -205,17 +215,17 @@ def cosine_neighbours(
     Products are made in float32, in blocks of at most ``block`` numbers of train, so float16 and memory-mapped rows
     cost no copy of the whole. Of equal cosines the earlier row comes first; a row of zeros has the cosine 0 with all.
     """
-    rows, queries = np.asarray(train), np.asarray(test)
-    if rows.ndim != 2 or queries.ndim != 2 or rows.shape[1] != queries.shape[1]:
-        raise ValueError(
-            f"train and test must have rows of the same length, but their shapes are {rows.shape} and {queries.shape}."
-        )
+    rows, queries = as_matrix(train, "train"), as_matrix(test, "test")
+    check_width(queries, rows.shape[1], "test", "train")
     if not 1 <= k <= len(rows):
         raise ValueError(f"k must be from 1 to the number of training rows, {len(rows)}, but is {k}.")
     which = np.zeros((len(queries), k), dtype=np.int64)
     best = np.full((len(queries), k), -np.inf, dtype=np.float32)
     height = max(k, min(len(rows), block // rows.shape[1], 8192))
+    for first in range(0, len(queries), height):
+        check_finite(queries[first : first + height], "test", first)
     for first in range(0, len(rows), height):
+        check_finite(rows[first : first + height], "train", first)
         known = unit_rows(np.asarray(rows[first : first + height], dtype=np.float32))
         merge_neighbours(which, best, known, np.arange(first, first + len(known)), queries)
     return which, best
@@ -281,8 +291,12 @@ def soft_knn_accuracy(
     0.5
     """
     known, truth = np.asarray(train_labels), np.asarray(test_labels)
-    if len(known) != len(np.asarray(train)) or len(truth) != len(np.asarray(test)):
-        raise ValueError("There must be one label for each row of train and of test.")
+    for name, labels, rows in (("train", known, train), ("test", truth, test)):
+        if labels.shape != (len(np.asarray(rows)),):
+            raise ValueError(
+                f"There must be one label for each of the {len(np.asarray(rows))} rows of {name}, but the labels have "
+                f"shape {labels.shape}."
+            )
     which, cosines = cosine_neighbours(train, test, min(k, len(known)))
     return float(np.mean(neighbour_vote(known[which], cosines, temperature, hard) == truth))
 

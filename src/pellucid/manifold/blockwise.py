@@ -161,7 +161,7 @@ def add_images(model: PatchManifoldTransform, X: Blocks, checkpoint: str | os.Pa
     kept = None if checkpoint is None else checkpoint_of(model, X, checkpoint)
     random = np.random.RandomState(0)  # nothing is drawn once the dictionary is there
     found = None if kept is None else kept.load(random)
-    total, done = getattr(model, "statistics_", None), 0
+    total, done = None, 0
     made = ("atoms_", "whitening_", "image_shape_")
     if found is not None:
         for name in made:
@@ -184,4 +184,5 @@ def add_images(model: PatchManifoldTransform, X: Blocks, checkpoint: str | os.Pa
     there.verbose = 0
     there.__dict__.pop("statistics_", None)
     saves = None if kept is None else save
-    model.statistics_ = summed(X, partial(part_images, there), total, done, saves, model.verbose)
+    added = summed(X, partial(part_images, there), total, done, saves, model.verbose)
+    model.statistics_ = plus(getattr(model, "statistics_", None), added)

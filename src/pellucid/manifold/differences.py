@@ -34,6 +34,8 @@ def metric_pairs(X: NDArray[Any], k: int) -> Pairs:
     from sklearn.neighbors import NearestNeighbors
 
     k = min(k, len(X) - 1)
+    if k < 1:  # a row alone, as a block may be
+        return np.empty((0, 2), dtype=np.int64)
     near = NearestNeighbors(n_neighbors=k).fit(X).kneighbors(return_distance=False)
     return np.stack([np.repeat(np.arange(len(X)), k), near.ravel()], axis=1).astype(np.int64)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,9 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from pellucid._interrupts import Impatient, unchanged_by_failure, uninterrupted
 from pellucid._progress import progress
 from pellucid.blocks import is_lazy
-from pellucid.manifold.blockwise import add_images, image_blocks
+from pellucid.manifold.blockwise import add_images, image_blocks, plus
 from pellucid.manifold.kmeans import spherical_kmeans
 from pellucid.manifold.nearest import Floats32
 from pellucid.manifold.onehot import graph_of_codes, with_mirror_images
@@ -64,7 +64,8 @@ class PatchManifoldTransform(PatchModel):
     n_samples : patches that k-means learns from; None takes 500 000, or 16 for each atom
     max_iter : iterations of k-means
     dtype : of the vectors, "float32" or "float16"
-    memory : gigabytes that a block of codes may take; besides it there are the model and its statistics
+    memory : gigabytes that patches and codes of the images at work may take; besides them there are the model, its
+        statistics, and the sample that k-means learns from
     random_state : seed
     verbose : show progress, on a terminal
 
@@ -152,6 +153,7 @@ class PatchManifoldTransform(PatchModel):
         self.random_state = random_state
         self.verbose = verbose
 
+    @unchanged_by_failure
     def fit(
         self, X: Any, y: object = None, *, checkpoint: str | os.PathLike[str] | None = None
     ) -> PatchManifoldTransform:
@@ -172,6 +174,7 @@ class PatchManifoldTransform(PatchModel):
         add_images(self, image_blocks(X), checkpoint)
         return self.solve()
 
+    @unchanged_by_failure
     def partial_fit(self, X: Any, y: object = None) -> PatchManifoldTransform:
         """Add the statistics of images; the first ones make whitening and dictionary. ``solve`` finishes."""
         self._validate_params()
@@ -185,7 +188,8 @@ class PatchManifoldTransform(PatchModel):
         if not hasattr(self, "atoms_"):
             self._start(images)
         self._check_shape(images)
-        self.statistics_: Any = self._with(getattr(self, "statistics_", None), images)
+        # added only when all of them are there, lest some be counted twice when an image is mended
+        self.statistics_: Any = plus(getattr(self, "statistics_", None), self._with(None, images))
         return self
 
     def solve(self) -> PatchManifoldTransform:
@@ -217,13 +221,12 @@ class PatchManifoldTransform(PatchModel):
         # more images than needed, for variety
         chosen = np.sort(seed.permutation(len(images))[: max(2000, 4 * asked // each + 1)])
         flip = mirrored(size, channels)
-        moment, seen = np.zeros((len(flip), len(flip))), 0
+        moment = np.zeros((len(flip), len(flip)))
         for start in range(0, len(chosen), BATCH):
             block = images.take(chosen[start : start + BATCH])
-            rows = patch_rows(block, size, self.mean, self._reach(images))
-            moment += second_moment(rows)
-            seen += len(rows)
-        moment /= seen
+            for i in range(len(block)):  # one by one, so that the sum is the same whatever fits into the memory
+                moment += second_moment(patch_rows(block[i : i + 1], size, self.mean, self._reach(images)))
+        moment /= each * len(chosen)
         if self.augment == "flip":
             moment = (moment + moment[flip][:, flip]) / 2
         ridge = self.whitening
@@ -236,9 +239,10 @@ class PatchManifoldTransform(PatchModel):
         """Prepared patches with contrast, about evenly from the chosen images."""
         prepare = self._preparation()
         parts = []
+        at_once = self._at_once(BATCH)
         share = min(1.0, 3 * asked / (len(chosen) * int(np.prod(self._grid()))))
-        for start in range(0, len(chosen), BATCH):
-            rows, present = prepare(images.take(chosen[start : start + BATCH]))
+        for start in range(0, len(chosen), at_once):
+            rows, present = prepare(images.take(chosen[start : start + at_once]))
             parts.append(rows[present & (seed.random_sample(len(rows)) < share)])
         rows = np.concatenate(parts)
         if not len(rows):
@@ -261,41 +265,42 @@ class PatchManifoldTransform(PatchModel):
             total = PairStatistics(np.zeros((K, K)), np.zeros((K, K))) if statistics is None else statistics
             self._add_pairs(images, total, stoppable)
             return total
-        for added in self._graphs(images, stoppable):
-            statistics = added if statistics is None else statistics + added
-        return statistics
+        return self._add_graphs(images, statistics, stoppable)
 
-    def _graphs(self, images: Images, stoppable: bool) -> Iterator[GraphStatistics]:
+    def _add_graphs(self, images: Images, total: GraphStatistics | None, stoppable: bool) -> GraphStatistics | None:
         """Co-occurrence of nearest atoms; as many images at once as the memory allows."""
         rows, columns = self._grid()
-        reach = self._reach(images)
+        reach, n = self._reach(images), len(images)
+        prepared = self._at_once(BATCH, 0.5)
         # a code and its place in the order
-        at_once = max(BATCH, int(self.memory * 1e9) // (rows * columns * 12))
-        for first in range(0, len(images), at_once):
-            stop = min(first + at_once, len(images))
-            codes = np.empty((stop - first, rows, columns), dtype=np.int32)
-            done = 0
-            with progress("patches", -(-len(codes) // BATCH), bool(self.verbose)) as step:
-                try:
-                    for start in range(0, len(codes), BATCH):
-                        block = images.take(slice(first + start, min(first + start + BATCH, stop)))
-                        codes[start : start + len(block)] = self._codes(block).reshape(-1, rows, columns)
-                        done = start + len(block)
-                        step(f"{first + done} of {len(images)} images")
-                except KeyboardInterrupt:
-                    if not done or not stoppable:
-                        raise
-                    self._stopped(first + done, len(images))
-            yield graph_of_codes(codes[:done], len(self.atoms_), reach)
-            if done < len(codes):
-                return
+        at_once = int(np.clip(0.5e9 * self.memory / (rows * columns * 12), prepared, n))
+        codes = np.empty((at_once, rows, columns), dtype=np.int32)
+        counted = waiting = 0
+        with progress("patches", -(-n // prepared), bool(self.verbose)) as step:
+            try:
+                while counted < n:
+                    while waiting < min(at_once, n - counted):
+                        seen = counted + waiting
+                        block = images.take(slice(seen, min(seen + prepared, counted + at_once)))
+                        codes[waiting : waiting + len(block)] = self._codes(block).reshape(-1, rows, columns)
+                        waiting += len(block)
+                        step(f"{counted + waiting} of {n} images")
+                    with uninterrupted():
+                        total = plus(total, graph_of_codes(codes[:waiting], len(self.atoms_), reach))
+                        counted, waiting = counted + waiting, 0
+            except Impatient:
+                raise
+            except KeyboardInterrupt:
+                if not counted + waiting or not stoppable:
+                    raise
+                self._stopped(counted + waiting, n)
+                if waiting:
+                    total = plus(total, graph_of_codes(codes[:waiting], len(self.atoms_), reach))
+        return total
 
     def _add_pairs(self, images: Images, statistics: PairStatistics, stoppable: bool) -> None:
         """Second moments of threshold codes, block by block."""
-        rows, columns = self._grid()
-        K = len(self.atoms_)
-        # two bytes for an active atom and eight for its place in the lists; a thirtieth is active, seldom more
-        at_once = int(np.clip(self.memory * 1e9 / (rows * columns * K / 30 * 10), 1, COUNTED))
+        shape, at_once = self._grid(), self._at_once(COUNTED)
         prepare = self._preparation()
         done = 0
         with progress("patches", -(-len(images) // at_once), bool(self.verbose)) as step:
@@ -305,12 +310,15 @@ class PatchManifoldTransform(PatchModel):
                     patches, present = prepare(block)
                     codes = active_atoms(patches, present, self.atoms_, float(self.threshold))
                     del patches
-                    if self.context is None:
-                        add_whole_images(codes, len(block), statistics)
-                    else:
-                        add_near_patches(codes, len(block), (rows, columns), int(self.context), statistics)
-                    done += len(block)
+                    with uninterrupted():  # both matrices, or none
+                        if self.context is None:
+                            add_whole_images(codes, len(block), statistics)
+                        else:
+                            add_near_patches(codes, len(block), shape, int(self.context), statistics)
+                        done += len(block)
                     step(f"{done} of {len(images)} images")
+            except Impatient:
+                raise
             except KeyboardInterrupt:
                 if not done or not stoppable:
                     raise

@@ -40,6 +40,8 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
     channels: str
     exact: bool
     dtype: str
+    memory: float
+    n_atoms: int
     verbose: int
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
@@ -81,12 +83,13 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         images = self._images(X)
         shape, n = self._places(), len(images)
         made = [np.empty((n, self._n_features_out), dtype=self.dtype) for _ in range(1 + mirror)]
-        with progress("images", -(-n // BATCH), bool(self.verbose)) as step:
-            for start in range(0, n, BATCH):
-                block = images.take(slice(start, start + BATCH))
-                outs = [out[start : start + BATCH] for out in made]
+        at_once = self._at_once(BATCH)
+        with progress("images", -(-n // at_once), bool(self.verbose)) as step:
+            for start in range(0, n, at_once):
+                block = images.take(slice(start, start + at_once))
+                outs = [out[start : start + at_once] for out in made]
                 pooled(self._embedder(block, mirror), len(block), shape, self.pool, self.stride, outs)
-                step(f"{min(start + BATCH, n)} of {n}")
+                step(f"{min(start + at_once, n)} of {n}")
         return made
 
     def patch_embeddings(self, X: ArrayLike | str | os.PathLike[str]) -> Floats32:
@@ -95,8 +98,9 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         images = self._images(X)
         rows, columns = self._grid()
         out = np.empty((len(images), rows, columns, len(self.components_)), dtype=np.float32)
-        for start in range(0, len(images), BATCH):
-            block = images.take(slice(start, start + BATCH))
+        at_once = self._at_once(BATCH)
+        for start in range(0, len(images), at_once):
+            block = images.take(slice(start, start + at_once))
             embed = self._embedder(block, mirror=False)
             for i in range(len(block)):
                 out[start + i] = embed(i)[0]
@@ -125,6 +129,8 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         return rows * columns * len(self.components_)
 
     def _images(self, X: ArrayLike | str | os.PathLike[str]) -> Images:
+        if is_lazy(X):
+            raise ValueError("Blocks of images are for fit, partial_fit and transform; this takes arrays or a folder.")
         images = Images(X, self.channels == "grey")
         self._check_shape(images)
         return images
@@ -145,6 +151,16 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         """Rows and columns of windows in an image; a window is never larger than the image."""
         rows, columns = (max(length - self.pool, 0) // self.stride + 1 for length in self._grid())
         return rows, columns
+
+    def _at_once(self, most: int, share: float = 1.0) -> int:
+        """Images whose patches and codes take no more than that share of the memory, at most so many.
+
+        A number of a patch takes four bytes, cut out and prepared; a code by threshold two for an active atom and eight
+        for its place in the lists, a thirtieth being active, seldom more.
+        """
+        numbers = self.patch_size**2 * int(self.image_shape_[2])
+        patch = 8 * numbers + (self.n_atoms / 3 if self.code == "threshold" else 16)
+        return int(np.clip(share * self.memory * 1e9 / (np.prod(self._grid()) * patch), 1, most))
 
     def _preparation(self) -> Preparation:
         reach = int(max(self.image_shape_)) if self.context is None else int(self.context)

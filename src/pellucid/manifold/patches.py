@@ -78,12 +78,21 @@ class Images:
             pixels = (pixels @ weights)[..., None]
         return np.ascontiguousarray(pixels)
 
-    def _read(self, path: Path) -> NDArray[np.uint8]:
+    def _read(self, path: Path) -> Floats32:
+        """Pixels from 0 to 1, of 8 or 16 bits; floating-point numbers as they are."""
         image = require("PIL.Image", "plots").open(path)
-        pixels = np.asarray(image.convert("L" if image.mode in ("1", "L", "I;16", "I") else "RGB"))
+        if image.mode[0] not in "IF":
+            image = image.convert("L" if image.mode in ("1", "L") else "RGB")
+        pixels = np.asarray(image)
+        if pixels.dtype.kind in "iu":
+            most = 255 if pixels.dtype == np.uint8 else 65535
+            if pixels.min() < 0 or pixels.max() > most:
+                raise ValueError(f"{path} has pixels of more than 16 bits: make them 8 or 16.")
+            pixels = pixels.astype(np.float32) / np.float32(most)
+        pixels = pixels.astype(np.float32, copy=False)
         return pixels if pixels.ndim == 3 else pixels[..., None]
 
-    def _checked(self, path: Path) -> NDArray[np.uint8]:
+    def _checked(self, path: Path) -> Floats32:
         pixels = self._read(path)
         if pixels.shape != (self.height, self.width, self.stored):
             raise ValueError(

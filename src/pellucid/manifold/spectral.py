@@ -19,7 +19,10 @@ DENSE = 1500
 RANK = 1e-9
 # a function that costs less than this share of the most is constant among neighbours: float32 counts round
 FREE = 1e-7
-NOTHING = "No two neighbours have different codes, so there is nothing to embed: use more atoms, or more varied data."
+NOTHING = (
+    "No two neighbours have different codes, or no item has a neighbour, so there is nothing to embed: use more atoms, "
+    "more varied data, or other neighbours."
+)
 
 
 def solve(statistics: Statistics, n_components: int, skip: str | int) -> tuple[Floats, Floats]:
@@ -28,6 +31,8 @@ def solve(statistics: Statistics, n_components: int, skip: str | int) -> tuple[F
     Atoms that are never active, or that nothing is a neighbour of, get zeros. ``skip="constant"`` leaves out exactly
     the constant function, wherever codes can express one; a number leaves out that many of the first.
     """
+    if statistics.weight <= 0:
+        raise ValueError(NOTHING)
     V = sparse.csr_array(statistics.second) / statistics.weight
     L = sparse.csr_array(statistics.cost) / statistics.weight
     mean = statistics.total / statistics.weight
@@ -120,11 +125,12 @@ def largest(C: Floats, V: Floats, n: int) -> tuple[Floats, Floats]:
 
 def scattered(rows: Floats, active: Ints, K: int) -> Floats:
     """Rows over the active atoms as rows over all, each with its largest entry positive, since a sign means nothing."""
+    if not len(rows):
+        raise ValueError("Codes have no more dimensions than skip leaves out: use a smaller skip, or more atoms.")
     P = np.zeros((len(rows), K))
     P[:, active] = rows
-    if P.size:
-        largest = np.take_along_axis(P, np.abs(P).argmax(axis=1)[:, None], axis=1)
-        P *= np.where(largest < 0, -1, 1)
+    largest = np.take_along_axis(P, np.abs(P).argmax(axis=1)[:, None], axis=1)
+    P *= np.where(largest < 0, -1, 1)
     return P
 
 

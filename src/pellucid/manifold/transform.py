@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin
+from pellucid._interrupts import unchanged_by_failure
 from pellucid.blocks import Blocks, as_blocks, is_lazy, lazily
 from pellucid.manifold.blockwise import checkpoint_of, packed, summed, unpacked
 from pellucid.manifold.codes import LassoCode, NearestCode, ThresholdCode
@@ -131,6 +132,7 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         tags.transformer_tags.preserves_dtype = []
         return tags
 
+    @unchanged_by_failure
     def fit(
         self,
         X: Any,
@@ -179,12 +181,13 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.statistics_ = summed(X, function, total, done, None if kept is None else save, False, seeds)
         return self
 
+    @unchanged_by_failure
     def partial_fit(
         self, X: ArrayLike, y: object = None, *, pairs: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> SparseManifoldTransform:
         """Add the statistics of rows (n, d), neighbours being looked for among them; ``solve`` finishes."""
         self._validate_params()
-        first = not hasattr(self, "code_")
+        first = not hasattr(self, "code_") and not hasattr(self, "components_")  # a loaded model has these alone
         data = validate_data(self, X, reset=first, dtype=[np.float64, np.float32], ensure_min_samples=2)
         if first:
             self._seed = check_random_state(self.random_state)
@@ -217,7 +220,7 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return len(self.components_)
 
     def _forget(self) -> None:
-        for name in ("code_", "atoms_", "statistics_"):
+        for name in ("code_", "atoms_", "statistics_", "components_", "eigenvalues_"):
             if hasattr(self, name):
                 delattr(self, name)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 import os
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -19,12 +20,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from pellucid._base import Fitted, SavedMixin, unit_rows
+from pellucid._interrupts import unchanged_by_failure
 from pellucid.blocks.texts import TextBlocks, is_texts
 from pellucid.manifold.blockwise import checkpoint_of, packed, plus, summed, unpacked
 from pellucid.manifold.spectral import solve_graph
 from pellucid.manifold.statistics import GraphStatistics
 
-TOKEN = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
+# combining marks are in these ranges of characters
+MARKS = (range(0x300, 0x20000), range(0xE0100, 0xE01F0))
 
 
 class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
@@ -88,6 +91,7 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         tags.no_validation = True
         return tags
 
+    @unchanged_by_failure
     def fit(
         self, X: Any, y: object = None, *, checkpoint: str | os.PathLike[str] | None = None
     ) -> WordManifoldTransform:
@@ -103,6 +107,7 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
                 delattr(self, name)
         return self._add(X, checkpoint).solve()
 
+    @unchanged_by_failure
     def partial_fit(self, X: Any, y: object = None) -> WordManifoldTransform:
         """Add the statistics of more texts; the first ones make the vocabulary. ``solve`` finishes."""
         self._validate_params()
@@ -118,6 +123,12 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
     def solve(self) -> WordManifoldTransform:
         """Find the vectors for the statistics added up so far."""
         check_is_fitted(self, "statistics_")
+        together = self.statistics_.together
+        if not (together.sum(axis=1) > together.diagonal()).any():
+            raise ValueError(
+                "No text has two different words of the vocabulary near each other, so there is nothing to embed: a "
+                "text is a string or a list of tokens, and a list of words is as many texts."
+            )
         P, self.eigenvalues_ = solve_graph(self.statistics_, self.n_components, self.skip, self.constraint)
         self.vectors_ = unit_rows(np.ascontiguousarray(P.T))
         return self
@@ -140,7 +151,12 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
             near = [w for w in self.vocabulary_ if w.lower() == word.lower()]
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise KeyError(f"{word!r} is not among the {len(places)} words of the vocabulary.{hint}")
-        cosines = self.vectors_ @ self.vectors_[places[word]]
+        if k < 1:
+            raise ValueError(f"k must be at least 1, but is {k}.")
+        own = self.vectors_[places[word]]
+        if not own.any():
+            raise ValueError(f"{word!r} has no neighbours in the texts, so nothing is known of what it is like.")
+        cosines = self.vectors_ @ own
         cosines[places[word]] = -np.inf
         best = np.argsort(-cosines, kind="stable")[: min(k, len(cosines) - 1)]
         return [(str(self.vocabulary_[i]), float(cosines[i])) for i in best]
@@ -189,6 +205,15 @@ def add_texts(model: WordManifoldTransform, X: TextBlocks, checkpoint: str | os.
     model.statistics_ = summed(X, function, total, done, None if kept is None else save, False)
 
 
+@cache
+def token_pattern() -> re.Pattern[str]:
+    """Words with apostrophes inside. To ``\\w`` belong no combining marks, which vowels are in many scripts, nor what
+    joins letters or keeps them apart."""
+    marks = "".join(chr(i) for span in MARKS for i in span if unicodedata.category(chr(i))[0] == "M")
+    word = rf"\w[\w\u200c\u200d{marks}]*"
+    return re.compile(rf"{word}(?:['’]{word})*")
+
+
 def tokens_of(texts: str | Iterable[str | Sequence[str]]) -> list[list[str]]:
     """Each text as tokens: a list as it is, a string cut into its words in lower case."""
     if isinstance(texts, str):
@@ -196,7 +221,7 @@ def tokens_of(texts: str | Iterable[str | Sequence[str]]) -> list[list[str]]:
     found: list[list[str]] = []
     for number, text in enumerate(texts):
         if isinstance(text, str):
-            found.append(TOKEN.findall(text.lower()))
+            found.append(token_pattern().findall(unicodedata.normalize("NFC", text.lower())))
             continue
         words: list[Any] = list(text) if isinstance(text, Iterable) else [None]
         if not all(isinstance(token, str) for token in words):

@@ -75,6 +75,8 @@ def matching_patches(
     vectors = model.patch_embeddings(images)
     alike = np.einsum("ijk,nijk->nij", vectors[0], vectors[1:])
     shown = images / 255.0 if images.dtype == np.uint8 else np.asarray(images, dtype=float)
+    if shown.ndim == 4 and shown.shape[3] != 3:
+        shown = shown.mean(axis=3)
     shape = shown.shape[1:]
     if len(shape) == 2:
         shown = 2 * shown - 1  # black is −1 where zero is in the middle
