@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._base import NAMES_IN, Fitted, SavedMixin, unit_rows
+from pellucid._interrupts import unchanged_by_failure
 from pellucid.blocks import as_blocks, is_lazy, lazily
 
 # rows that are normalised at a time, so that a memory map is never copied whole
@@ -49,6 +50,7 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         self.center = center
         self.n_tokens = n_tokens
 
+    @unchanged_by_failure
     def fit(self, X: Any, y: object = None) -> CenteredNormalizer:
         """Learn the mean from X (n, d), which may be blocks."""
         self.__dict__.pop("mean_", None)
@@ -64,6 +66,7 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
             return self
         return self.partial_fit(X)
 
+    @unchanged_by_failure
     def partial_fit(self, X: ArrayLike, y: object = None) -> CenteredNormalizer:
         """Take more rows into the mean."""
         self._validate_params()
