@@ -18,7 +18,6 @@ from pellucid.metrics import cosine_neighbours, soft_knn_accuracy, top_k
 from pellucid.preprocessing import CenteredNormalizer
 
 CODES = ["nearest", "threshold"]
-posix = pytest.mark.skipif(sys.platform == "win32", reason="a signal to oneself ends the process there")
 
 
 def images(n=30, size=12, channels=1, seed=0):
@@ -99,8 +98,20 @@ def test_a_loaded_model_takes_no_parts(tmp_path):
 # Ctrl-C
 
 
-def press(*_):
+def press():
     os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture
+def ctrl_c():
+    """What Python does by itself, which a run in the background does not."""
+    if sys.platform == "win32":
+        pytest.skip("a signal to oneself ends the process there")
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("signals come to the main thread alone")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def held(times, done):
@@ -111,8 +122,7 @@ def held(times, done):
     done.append("on")
 
 
-@posix
-def test_ctrl_c_waits_for_what_must_be_whole():
+def test_ctrl_c_waits_for_what_must_be_whole(ctrl_c):
     done = []
     held(0, done)
     with pytest.raises(KeyboardInterrupt):
@@ -139,7 +149,6 @@ def test_ctrl_c_is_the_main_threads():
     assert seen == [1]
 
 
-@posix
 @pytest.mark.parametrize(
     ("code", "during", "call"),
     [
@@ -149,7 +158,7 @@ def test_ctrl_c_is_the_main_threads():
         ("threshold", "overlap.image_sums", 9),
     ],
 )
-def test_ctrl_c_leaves_whole_sums(code, during, call, monkeypatch):
+def test_ctrl_c_leaves_whole_sums(code, during, call, monkeypatch, ctrl_c):
     """Wherever it comes, the model is that of the images it says."""
     X, module = images(40), "pellucid.manifold.images"
     monkeypatch.setattr(f"{module}.BATCH", 8)

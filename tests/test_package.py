@@ -12,7 +12,7 @@ import pellucid
 SOURCE = Path(pellucid.__file__).parent
 
 # room -> rooms it may import from (architecture: vectors → preprocessing → estimators → search, plots, explorer)
-HELPERS = {"_atomic", "_base", "_checkpoint", "_extras", "_progress", ""}
+HELPERS = {"_atomic", "_base", "_checkpoint", "_extras", "_interrupts", "_progress", ""}
 ESTIMATORS = {"concepts", "binary", "clusters", "manifold", "selection"}
 BELOW_ESTIMATORS = {"blocks", "solvers", "preprocessing", "metrics"} | HELPERS
 ALLOWED = {
@@ -21,6 +21,7 @@ ALLOWED = {
     "_base": set(),
     "_checkpoint": {"_atomic"},
     "_extras": set(),
+    "_interrupts": set(),
     "_progress": set(),
     "solvers": set(),
     "vectors": HELPERS,
