@@ -17,6 +17,7 @@ SECTIONS: dict[str, tuple[str, str, str, bool]] = {
     "spirals": ("Two spirals (paper 4, Figure 2)", "smt_figures", "two_spirals", True),
     "words": ("Words (paper 4, Figure 5)", "smt_figures", "words", True),
     "choices": ("MNIST: settings on held-out training images", "smt_mnist", "choices", False),
+    "constraints": ("MNIST: the constraint, on held-out training images", "smt_mnist", "constraints", False),
     "mnist": ("MNIST (paper 4, Tables 1 and 2)", "smt_mnist", "mnist", False),
     "mnist65536": ("MNIST with 65 536 atoms (paper 4, Table 1)", "smt_mnist", "mnist65536", False),
     "figures": ("Figures (paper 4, Figures 4 and 7 to 9)", "smt_pictures", "digits", True),

@@ -226,6 +226,31 @@ def choices(save, n_train=5000, n_held_out=2000, n_atoms=2048):
         save("\n".join(lines) + "\n")
 
 
+def constraints(save, n_train=50_000, n_atoms=16_384, dimensions=(4, 8, 32)):
+    """The two constraints at the size of the table, on the last 10 000 training images, held out."""
+    data, watch = load_mnist(), Stopwatch()
+    y, truth = data.y_train[:n_train], data.y_train[n_train:]
+    model = fitted_dictionary(data.x_train[:n_train], n_atoms, watch)
+    codes = codes_of(model, data.x_train[:n_train], f"train{n_train}", watch)
+    new_codes = codes_of(model, data.x_train[n_train:], f"held-out{n_train}", watch)
+    graph = graph_of_codes(codes, n_atoms, RECIPE["context"])
+    error = 100 * np.sqrt(0.99 * 0.01 / len(truth))
+    lines = [
+        f"{n_train} training images, accuracy on the {len(truth)} others of the training set, {n_atoms} atoms, context "
+        f"of {RECIPE['context']} pixels; the standard error is {error:.2f} points.\n",
+        "| dimensions | " + " | ".join(map(str, dimensions)) + " |",
+        "| --- " * (len(dimensions) + 1) + "|",
+    ]
+    for way in ("degree", "frequency"):
+        P = solve_graph(graph, max(dimensions), "constant", way)[0].astype(np.float32)
+        found = [
+            100 * soft_knn_accuracy(vectors(model, codes, P[:d]), y, vectors(model, new_codes, P[:d]), truth)
+            for d in dimensions
+        ]
+        lines.append(f"| V = {way} | " + " | ".join(f"{a:.2f}" for a in found) + " |")
+        save("\n".join(lines) + "\n")
+
+
 def mnist65536(save):
     """Thirty patches for each atom, ten iterations of k-means, and the search that misses one in a hundred."""
     mnist(save, n_atoms=65_536, n_samples=2_000_000, max_iter=10, exact=False)
