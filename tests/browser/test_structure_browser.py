@@ -190,10 +190,9 @@ def test_copied_python_of_the_map_and_of_an_item(open_page, capsys):
     painted(page)
     assert "items have it" in output_of(python_of(page, "the map"), capsys)
     page = open_page("/structure?show=clusters&cluster=0")
-    first = page.locator("li.open .split").first
-    first.wait_for()
-    own = re.search(r"own (\d+) %", first.inner_text())[1]
-    what = first.get_by_role("button").get_attribute("aria-label").removeprefix("Take away ")
+    some = page.wait_for_selector("li.open .split")  # the same one throughout: those before it may come later
+    own = re.search(r"own (\d+) %", some.inner_text())[1]
+    what = some.query_selector("button").get_attribute("aria-label").removeprefix("Take away ")
     printed = output_of(python_of(page, what), capsys)
     assert round(float(printed.split("%")[0])) == pytest.approx(int(own), abs=1)
 
