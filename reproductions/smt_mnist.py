@@ -189,7 +189,7 @@ def mnist(save, n_atoms=16_384, n_train=60_000, n_test=10_000, **training):
     measure("3 pixels, V = degree", 3, "degree", (32, 8, 4, 2, 3, 16))
     measure("3 pixels, V = frequency", 3, "frequency", DIMENSIONS[::-1])
     measure("3 pixels, GloVe (paper, 100 000 atoms: 99.0)", 3, "GloVe", (32,))
-    # the paper codes all patches, so that each has as many neighbours and the two constraints are the same
+    # where all patches have a code, all have as many neighbours, and the two constraints are the same
     measure("whole image, V = degree (paper: 99.0)", 28, "degree", (32,))
     measure("whole image, V = frequency", 28, "frequency", (32,))
     measure("whole image, GloVe (paper, 100 000 atoms: 98.8)", 28, "GloVe", (32,))
