@@ -178,8 +178,8 @@ def mnist(save, n_atoms=16_384, n_train=60_000, n_test=10_000, **training):
             save(
                 "\n".join([*head, *table])
                 + f"\n\nFrom images to the first accuracy, at 32 dimensions: {told(first[0][0])} s, peak memory "
-                f"{first[0][1]:.1f} GB. Seconds by stage of all that is in the table, in brackets of both cores added "
-                f"up: {spent}.\n"
+                f"{first[0][1]:.1f} GB. Seconds by stage of all that is in the table, pauses and other work included, "
+                f"in brackets of both cores added up: {spent}.\n"
             )
 
     if n_atoms > 20_000:  # the paper has 32 dimensions alone; the graph of whole images has a milliard edges
