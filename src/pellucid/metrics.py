@@ -35,13 +35,13 @@ def top_k(scores: NDArray[Any], k: int) -> NDArray[np.int64]:
     """Columns of the k largest scores of each row, best first; ties by position."""
     k = min(k, scores.shape[1])
     if k < scores.shape[1]:
-        parted = np.argpartition(-scores, (k - 1, k), axis=1)
-        best, last, next_one = parted[:, :k], parted[:, k - 1, None], parted[:, k, None]
-        at_the_border = np.take_along_axis(scores, last, axis=1) == np.take_along_axis(scores, next_one, axis=1)
-        for row in np.flatnonzero(at_the_border):
-            value = scores[row, last[row, 0]]
-            above = np.flatnonzero(scores[row] > value)
-            best[row] = np.concatenate([above, np.flatnonzero(scores[row] == value)[: k - len(above)]])
+        parted = np.argpartition(-scores, k, axis=1)
+        best = parted[:, :k]
+        last = np.take_along_axis(scores, best, axis=1).min(axis=1)
+        following = np.take_along_axis(scores, parted[:, k, None], axis=1)[:, 0]
+        for row in np.flatnonzero(last == following):  # which of the equals it took is chance
+            above = np.flatnonzero(scores[row] > last[row])
+            best[row] = np.concatenate([above, np.flatnonzero(scores[row] == last[row])[: k - len(above)]])
     else:
         best = np.argsort(-scores, axis=1)
     best.sort(axis=1)

@@ -187,7 +187,7 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     ) -> SparseManifoldTransform:
         """Add the statistics of rows (n, d), neighbours being looked for among them; ``solve`` finishes."""
         self._validate_params()
-        first = not hasattr(self, "code_") and not hasattr(self, "components_")  # a loaded model has these alone
+        first = not hasattr(self, "code_") and not hasattr(self, "components_")  # a loaded one has the latter
         data = validate_data(self, X, reset=first, dtype=[np.float64, np.float32], ensure_min_samples=2)
         if first:
             self._seed = check_random_state(self.random_state)
