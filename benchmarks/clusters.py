@@ -15,15 +15,15 @@ from sklearn.decomposition import MiniBatchDictionaryLearning
 
 from benchmarks.clusters_plain import codes_and_assignment, update_dictionaries
 from benchmarks.harness import Row, compare, report, seconds
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
+from pellucid._core.threads import one_blas_thread
 from pellucid.clusters.atoms import update_atoms
 from pellucid.clusters.coding import Coder, code_pass
 from pellucid.clusters.communities import louvain, modularity, neighbour_graph
 from pellucid.clusters.learning import begin, sweep
-from pellucid.clusters.model import Dictionary, Penalties
+from pellucid.clusters.objective import Dictionary, Penalties
 from pellucid.clusters.starts import first_dictionary
 from pellucid.datasets import load_mnist
-from pellucid.solvers._threads import one_blas_thread
 
 PAPER = Penalties(0.01, 0.1, 1.0, 1.0, "ridge", True)
 # the sweeps whose growth is measured

@@ -8,13 +8,13 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
+from pellucid._core.threads import one_blas_thread
 from pellucid.datasets import DatasetNotFound, load_coco_captions, load_scenes
 from pellucid.selection import diversify
 from pellucid.selection.losses import BASIS_PURSUIT
 from pellucid.selection.search import Objective, greedy, swap
 from pellucid.solvers import basis_pursuit
-from pellucid.solvers._threads import one_blas_thread
 
 LIST, SHOWN, QUERIES = 100, 10, 800
 # queries for a method that takes too long for all

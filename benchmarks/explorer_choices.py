@@ -12,7 +12,6 @@ from sklearn.neighbors import NearestNeighbors
 from pellucid import ConceptSubspaces
 from pellucid.datasets import load_scenes
 from pellucid.explorer import layout
-from pellucid.explorer.preparation import shares
 from pellucid.preprocessing import CenteredNormalizer
 from pellucid.search import Collection
 
@@ -23,10 +22,12 @@ def measures(X: np.ndarray, scenes) -> None:
     train, unseen = scenes.split.train, np.concatenate([scenes.split.queries, scenes.split.candidates])
     model = ConceptSubspaces(6, random_state=0).fit(X[train], scenes.coarse[train], scenes.coarse_names)
     rows, truth = X[unseen], scenes.coarse[unseen]
+    parts = model.components(rows)
+    energy = np.einsum("njd,njd->nj", parts, parts)
     candidates = {
-        "share": shares(model, rows),
-        "cosine": model.activity(rows, "cosine"),
-        "energy": model.activity(rows, "energy"),
+        "share": model.shares(rows),
+        "cosine": np.einsum("njd,nd->nj", parts, rows) / np.maximum(np.sqrt(energy), 1e-12),
+        "energy": energy,
     }
     for name, values in candidates.items():
         first = truth[np.arange(len(rows)), values.argmax(axis=1)].mean()

@@ -14,9 +14,9 @@ from benchmarks.harness import Row, compare, report
 from pellucid.datasets import load_cifar10, load_mnist
 from pellucid.manifold import PatchManifoldTransform, SphericalKMeans
 from pellucid.manifold.nearest import build_cells, nearest_atoms, nearest_by_product
-from pellucid.manifold.overlap import active_atoms, add_whole_images, sum_of_atoms
 from pellucid.manifold.patches import Images
 from pellucid.manifold.statistics import PairStatistics
+from pellucid.manifold.threshold_codes import active_atoms, add_whole_images, sum_of_atoms
 from pellucid.metrics import soft_knn_accuracy
 from pellucid.solvers import set_threads
 

@@ -23,8 +23,8 @@ import numpy as np
 from benchmarks.harness import circumstances
 from benchmarks.problems import grouped
 from pellucid import ConceptSubspaces
-from pellucid.blocks import Blocks
-from pellucid.blocks._parts import BLOCK_ROWS, PART_BLOCKS
+from pellucid.rows import Blocks
+from pellucid.rows.parts import BLOCK_ROWS, PART_BLOCKS
 
 RESULTS = Path(__file__).parent / "results"
 DIMENSION, CONCEPTS, ATOMS, SWEEPS = 128, 12, 8, 2

@@ -13,7 +13,7 @@ from benchmarks.harness import Row, compare, report, seconds
 from benchmarks.problems import grouped
 from pellucid import ConceptSubspaces
 from pellucid.search import Collection, ConceptSearch, TokenPool, make_engine, pool_report, unit_tokens
-from pellucid.solvers._batch import Problem, correlations, gram
+from pellucid.solvers.batch import Problem, correlations, gram
 
 ROWS, DIMENSION, K, QUERIES = 1_000_000, 512, 20, 12
 ENGINES = {

@@ -30,8 +30,8 @@ from pellucid.binary import (
     concept_weights,
     improve_concepts,
 )
-from pellucid.binary.description import described
-from pellucid.binary.items import all_cuts
+from pellucid.binary.description_length import described
+from pellucid.binary.incremental import all_cuts
 from pellucid.binary.weights import centred, strongest, unit_kernel
 from pellucid.metrics import binary_recovery, cka
 from reproductions.categorical_data import Problem, independent, small_structures, tree

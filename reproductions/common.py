@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.preprocessing import CenteredNormalizer
 
 

@@ -23,10 +23,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from pellucid import CommonalityClustering
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.clusters.coding import Coder, row_costs
 from pellucid.clusters.communities import modularity, neighbour_graph, partition
-from pellucid.clusters.model import Penalties
+from pellucid.clusters.objective import Penalties
 from pellucid.clusters.starts import first_dictionary
 from pellucid.datasets import load_isolet, load_mnist, load_usps
 from pellucid.metrics import clustering_error

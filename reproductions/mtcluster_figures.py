@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from pellucid import CommonalityClustering
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.metrics import clustering_error, matched_labels
 from pellucid.plots import atoms_as_images
 

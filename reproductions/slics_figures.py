@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.manifold import TSNE
 
 from pellucid import ConceptSubspaces, plots
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.datasets import load_coco_captions, load_flickr8k, load_scenes
 from pellucid.search import Collection, ConceptSearch
 from reproductions.common import Task, stamp
@@ -169,13 +169,20 @@ def searchable(name: str, task: Task, model: ConceptSubspaces, folder: Path) -> 
     return ConceptSearch(collection, model)
 
 
+def component_cosines(model: ConceptSubspaces, X: np.ndarray) -> np.ndarray:
+    """cos(v_j, x), by which the paper's figures rank concepts (n, S)."""
+    parts = model.components(X)
+    lengths = np.linalg.norm(parts, axis=2) * np.linalg.norm(X, axis=1)[:, None]
+    return np.einsum("njd,nd->nj", parts, X) / np.where(lengths > 0, lengths, 1)
+
+
 def neighbours(task: Task, model: ConceptSubspaces, searching: ConceptSearch):
     """Figures 8-10: a query with several concepts, largest first; neighbours by each beside the unfiltered ones."""
     from matplotlib.figure import Figure
 
     counts = task.queries.coarse.sum(axis=1)
     busy = np.flatnonzero(counts == min(3, counts.max()))
-    order = np.argsort(-model.activity(task.queries.vectors[busy], "cosine"), axis=1, kind="stable")[:, :3]
+    order = np.argsort(-component_cosines(model, task.queries.vectors[busy]), axis=1, kind="stable")[:, :3]
     # the first query whose largest components are those of its labels
     agree = [set(o) == set(np.flatnonzero(has)) for o, has in zip(order, task.queries.coarse[busy])]
     i, order = int(busy[np.argmax(agree)]), order[np.argmax(agree)]

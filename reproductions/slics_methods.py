@@ -14,11 +14,11 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from pellucid import ConceptSubspaces
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
+from pellucid._core.threads import one_blas_thread
 from pellucid.metrics import concept_retrieval
 from pellucid.preprocessing import CenteredNormalizer, zero_shot_labels
 from pellucid.solvers import lasso
-from pellucid.solvers._threads import one_blas_thread
 from reproductions.common import Task
 
 SIZES = (2, 3, 4, 5, 6, 8, 10, 12, 16)

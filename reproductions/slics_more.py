@@ -9,7 +9,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from pellucid import ConceptSubspaces
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.datasets import load_coco_captions
 from pellucid.metrics import top_k
 from pellucid.preprocessing import CenteredNormalizer, procrustes
@@ -141,7 +141,7 @@ def stability_table(task: Task, size: int = 8, runs: int = 5) -> str:
         f"## How stable ({task.name}, d0={size}, {runs} refits)",
         "",
         f"{found.reproduced:.0%} of the atoms come out again with a cosine of at least 0.9; {found.explained:.0%} of "
-        "the energy of the queries is explained by the cones of their concepts. AUC: how well a concept's activity "
+        "the energy of the queries is explained by the cones of their concepts. AUC: how well a concept's share "
         "tells queries that have it from others, beside random cones and a fit to shuffled labels.",
         "",
         "| concept | same span | AUC | random | shuffled |",

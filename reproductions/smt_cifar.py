@@ -16,16 +16,16 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from pellucid._atomic import atomic_path
+from pellucid._core.atomic import atomic_path
+from pellucid._core.threads import one_blas_thread
 from pellucid.datasets import load_cifar10
 from pellucid.manifold import PatchManifoldTransform
-from pellucid.manifold.onehot import pooled
-from pellucid.manifold.overlap import ActiveAtoms, active_atoms, add_whole_images
+from pellucid.manifold.nearest_codes import pooled
 from pellucid.manifold.patches import Images
 from pellucid.manifold.spectral import solve_pairs
 from pellucid.manifold.statistics import PairStatistics
+from pellucid.manifold.threshold_codes import ActiveAtoms, active_atoms, add_whole_images
 from pellucid.metrics import merge_neighbours, neighbour_vote
-from pellucid.solvers._threads import one_blas_thread
 from reproductions.smt_mnist import Stopwatch, kept, peak, told
 
 PAPER = {1000: 58.7, 2000: 63.7, 4000: 67.2, 8000: 70.7, 16000: 74.0, 32000: 77.4, 50000: 79.4}

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 
 from pellucid import SparseManifoldTransform, WordManifoldTransform
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.datasets import load_wikitext2
 from pellucid.manifold.words import tokens_of, word_statistics
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pellucid._atomic import atomic_path
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
+from pellucid._core.atomic import atomic_path
 from pellucid.datasets import load_mnist
 from pellucid.manifold import PatchManifoldTransform
-from pellucid.manifold.onehot import graph_of_codes, look_up, pooled
-from pellucid.manifold.patch_model import BATCH
+from pellucid.manifold.base import BATCH
+from pellucid.manifold.nearest_codes import graph_of_codes, look_up, pooled
 from pellucid.manifold.patches import Images
 from pellucid.manifold.spectral import solve_graph
 from pellucid.metrics import soft_knn_accuracy

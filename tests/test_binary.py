@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 import pellucid
 from pellucid import BinaryAutoencoder
-from pellucid.binary.refine import nearest_bits, orthogonal_components, own_part
+from pellucid.binary.bits_and_components import nearest_bits, orthogonal_components, own_part
 from pellucid.binary.sampling import chain_states, energies, exhaustive_states, settle
 from pellucid.binary.spectrum import signal_rank, spectrum_of_items
 from pellucid.metrics import binary_recovery, cka

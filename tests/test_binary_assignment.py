@@ -12,12 +12,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import pellucid
 from pellucid import BinaryAutoencoder, IterativeAssignment
 from pellucid.binary import CombinedConcepts, concept_projection, concept_weights, improve_concepts
-from pellucid.binary.certainty import certain, standard_errors
-from pellucid.binary.counts import packed, shared_items
-from pellucid.binary.description import described
-from pellucid.binary.items import FIRST, Assignment, all_cuts, box_descent
-from pellucid.binary.local import flip_gains, kernel_loss
-from pellucid.binary.refine import unique_columns
+from pellucid.binary.bit_flips import flip_gains, kernel_loss
+from pellucid.binary.bits_and_components import unique_columns
+from pellucid.binary.description_length import described
+from pellucid.binary.incremental import FIRST, Assignment, all_cuts, box_descent
+from pellucid.binary.packed_bits import packed, shared_items
+from pellucid.binary.significance import certain, standard_errors
 from pellucid.binary.weights import (
     centred,
     concept_lengths,

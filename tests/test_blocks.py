@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pellucid import ConceptSubspaces, vectors
-from pellucid.blocks import Blocks, is_lazy
 from pellucid.concepts.learner import Learner
 from pellucid.concepts.learning import Sweep
 from pellucid.concepts.sums import code_sums, improved_atoms
 from pellucid.preprocessing import CenteredNormalizer
+from pellucid.rows import Blocks, is_lazy
 
 CONCEPTS = 4
 

@@ -13,15 +13,15 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from pellucid import CommonalityClustering, IsometryPursuit
-from pellucid.blocks import Blocks, TextBlocks
 from pellucid.clusters import blockwise
 from pellucid.clusters.coding import Sums
-from pellucid.clusters.model import Dictionary
+from pellucid.clusters.objective import Dictionary
 from pellucid.manifold import PatchManifoldTransform, SparseManifoldTransform, WordManifoldTransform
 from pellucid.manifold.blockwise import part_images
 from pellucid.manifold.transform import part_statistics
 from pellucid.manifold.words import part_texts
 from pellucid.metrics import clustering_error
+from pellucid.rows import Blocks, TextBlocks
 from pellucid.selection.blockwise import BlockColumns
 from pellucid.solvers.design import Columns
 

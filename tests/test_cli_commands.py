@@ -247,7 +247,7 @@ def test_project_writes_what_the_library_projects(files, data, model, tmp_path):
     run("concepts", "project", files / "v.npy", "-m", model, "--without", "animal", "-o", tmp_path / "r.npy")
     np.testing.assert_allclose(np.load(tmp_path / "r.npy"), loaded.remove(rows, "animal"), atol=1e-6)
     shares = found("concepts", "project", files / "v.parquet", "-m", model)
-    np.testing.assert_allclose([list(s["shares"].values()) for s in shares], loaded.activity(rows), atol=1e-6)
+    np.testing.assert_allclose([list(s["shares"].values()) for s in shares], loaded.shares(rows), atol=1e-6)
     shown = run("concepts", "project", files / "v.parquet", "-m", model).stdout
     assert "220 more rows" in shown
     one = io.BytesIO()

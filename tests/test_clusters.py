@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pellucid
 from pellucid import CommonalityClustering
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.clusters.atoms import (
     diagonal_basis,
     free_atom,
@@ -27,7 +27,7 @@ from pellucid.clusters.atoms import (
 )
 from pellucid.clusters.coding import Coder, code_pass, code_rows, sums_of
 from pellucid.clusters.learning import begin, refilled, sweep, with_new_atoms
-from pellucid.clusters.model import Dictionary, Penalties, incoherence, pair_weights
+from pellucid.clusters.objective import Dictionary, Penalties, incoherence, pair_weights
 from pellucid.solvers import sphere_quadratic
 
 GOLDEN = Path(__file__).parent / "golden" / "commonality_clustering.safetensors"

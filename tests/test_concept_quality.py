@@ -13,9 +13,10 @@ from sklearn.base import clone
 import pellucid
 from oracles import planted_cones
 from pellucid import ConceptSubspaces
-from pellucid.concepts.gate import SHORTEST
-from pellucid.concepts.stability import activity_auc, explained_energy, match
+from pellucid.concepts.presence import SHORTEST
+from pellucid.concepts.stability import explained_energy, match, share_auc
 from pellucid.metrics import concept_retrieval
+from pellucid.rows import Blocks
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +96,9 @@ def test_explained_energy_and_auc_by_hand():
     X = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3]])
     Y = np.array([[1, 0], [0, 1], [1, 1]], dtype=bool)
     assert explained_energy(model, X, Y) == pytest.approx(1 - 9 / 14)
-    assert activity_auc(model, X[:2], Y[:2]).tolist() == [1, 1]
+    assert share_auc(model, X[:2], Y[:2]).tolist() == [1, 1]
     assert np.isnan(explained_energy(model, X[:0], Y[:0]))
-    assert np.isnan(activity_auc(model, X[:0], Y[:0])).all()
+    assert np.isnan(share_auc(model, X[:0], Y[:0])).all()
 
 
 @settings(max_examples=20, deadline=None)
@@ -111,10 +112,13 @@ def test_lengths_are_those_of_components_and_projections(seed, dtype):
     partial = np.array([np.linalg.norm(model.project(X, name), axis=1) for name in model.concept_names_]).T
     np.testing.assert_allclose(model.lengths(X, partial=True), partial, **tolerance)
     parts = model.components(X)
-    cosine = np.einsum("ijk,ik->ij", parts, X)
-    lengths = np.linalg.norm(parts, axis=2) * np.linalg.norm(X, axis=1)[:, None]
-    cosine = np.divide(cosine, lengths, out=np.zeros_like(cosine), where=lengths > 0)
-    np.testing.assert_allclose(model.activity(X, "cosine"), cosine, atol=2e-3 if dtype == np.float32 else 1e-6)
+    along = np.einsum("ijk,ik->ij", parts, X) / np.einsum("ik,ik->i", X, X)[:, None]
+    np.testing.assert_allclose(model.shares(X), along, atol=2e-3 if dtype == np.float32 else 1e-6)
+    np.testing.assert_allclose(model.shares(37 * X), along, atol=2e-3 if dtype == np.float32 else 1e-6)
+    assert not model.shares(np.zeros((2, X.shape[1]), dtype)).any()
+    # products of other shapes round otherwise, and dependent atoms magnify it
+    blockwise = np.concatenate(list(model.shares(Blocks(X, rows=7))))
+    np.testing.assert_allclose(blockwise, model.shares(X), atol=2e-3 if dtype == np.float32 else 1e-6)
 
 
 def retrieval_arguments(X, Y, fine=False):

@@ -6,7 +6,7 @@ import pytest
 from oracles import planted_cones
 from pellucid import ConceptSubspaces
 from pellucid.search import Collection, ConceptSearch, Hit
-from pellucid.search.described import FOLDER, fingerprint
+from pellucid.search.score_cache import FOLDER, fingerprint
 
 
 @pytest.fixture(scope="module")

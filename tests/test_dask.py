@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from pellucid import CommonalityClustering, ConceptSubspaces, IsometryPursuit, vectors
-from pellucid.blocks import Blocks, TextBlocks
 from pellucid.manifold import SparseManifoldTransform
 from pellucid.preprocessing import CenteredNormalizer
+from pellucid.rows import Blocks, TextBlocks
 from test_blocks import problem
 from test_blockwise import PATCHES, patch_model, pictures, some_texts, word_model
 

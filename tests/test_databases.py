@@ -14,8 +14,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from pellucid.search import Collection, EngineError, make_engine, mirror
-from pellucid.search.mirror import Held
+from pellucid.search import Collection, EngineError, database_engine, make_engine
+from pellucid.search.database_engine import LoadedRows
 from servers import Milvus, Postgres
 from test_engines import planted, ranking, same_as_exact
 
@@ -251,7 +251,7 @@ def killable(request, tmp_path_factory):
 
 def after(count, call, monkeypatch):
     """Call once, when so many pieces of a segment have been handed over."""
-    real, seen = Held.blocks, []
+    real, seen = LoadedRows.blocks, []
 
     def blocks(self, s):
         for piece in real(self, s):
@@ -260,8 +260,8 @@ def after(count, call, monkeypatch):
             if len(seen) == count:
                 call()
 
-    monkeypatch.setattr(Held, "blocks", blocks)
-    monkeypatch.setattr(mirror, "ROWS", 50)
+    monkeypatch.setattr(LoadedRows, "blocks", blocks)
+    monkeypatch.setattr(database_engine, "ROWS", 50)
 
 
 def test_a_server_killed_in_the_middle_of_an_insert(tmp_path, rng, killable, monkeypatch):
@@ -272,19 +272,19 @@ def test_a_server_killed_in_the_middle_of_an_insert(tmp_path, rng, killable, mon
     made = Collection.create(tmp_path / "c", rows[:200], engine=name, engine_options=given)
     same_as_exact(made, rows[:3])
     made.add(rows[200:])
-    monkeypatch.setattr(mirror, "PAUSES", (0.05,))
+    monkeypatch.setattr(database_engine, "PAUSES", (0.05,))
     after(6, server.kill, monkeypatch)
     with pytest.raises(
         EngineError, match=r"server at .* does not answer \(.*\): check that it runs .* nothing was lost"
     ):
         made.search(rows[:1])
     server.start()
-    monkeypatch.setattr(mirror, "PAUSES", (0.5, 1, 2, 4))
+    monkeypatch.setattr(database_engine, "PAUSES", (0.5, 1, 2, 4))
     if name == "postgres":
         assert server.psql("SELECT count(*) FROM items").split()[2] == "200", "the transaction is gone as a whole"
     held = Collection.open(tmp_path / "c")
     state = held._engine
-    state._held = Held(held._now.rows, held._now.alive, tuple(s.key for s in held._now.segments), (), 1000)
+    state._held = LoadedRows(held._now.rows, held._now.alive, tuple(s.key for s in held._now.segments), (), 1000)
     assert state.again(state._state).keys == state._held.keys[:1], "the state speaks of the first rows alone"
     same_as_exact(held, rows[195:205])
     assert held.search(rows[:1], 2000)[0].shape == (1, 1000)
@@ -299,7 +299,7 @@ def test_a_server_that_comes_back_is_used_again(tmp_path, rng, killable, monkeyp
     made = Collection.create(tmp_path / "c", rows[:100], engine=name, engine_options=given)
     same_as_exact(made, rows[:3])
     made.add(rows[100:])
-    monkeypatch.setattr(mirror, "PAUSES", (0.2, 1, 2, 4, 8, 8))
+    monkeypatch.setattr(database_engine, "PAUSES", (0.2, 1, 2, 4, 8, 8))
 
     def restart():
         server.kill()
@@ -315,16 +315,16 @@ def test_a_server_that_comes_back_is_used_again(tmp_path, rng, killable, monkeyp
 
 CHILD = """
 import os, sys, numpy as np
-from pellucid.search import Collection, mirror
-from pellucid.search.mirror import Held
-mirror.ROWS, real, seen = 10, Held.blocks, []
+from pellucid.search import Collection, database_engine
+from pellucid.search.database_engine import LoadedRows
+database_engine.ROWS, real, seen = 10, LoadedRows.blocks, []
 def blocks(self, s):
     for piece in real(self, s):
         yield piece
         seen.append(piece)
         if len(seen) == int(sys.argv[2]):
             os.kill(os.getpid(), 9)
-Held.blocks = blocks
+LoadedRows.blocks = blocks
 collection = Collection.open(sys.argv[1])
 collection.search(np.ones((1, 16)))
 """
@@ -352,7 +352,7 @@ def test_a_process_killed_while_it_fills_its_own_folder(tmp_path, rng, options, 
 )
 def test_a_server_that_is_away_gets_a_sentence(tmp_path, name, dsn, monkeypatch):
     need(name)
-    monkeypatch.setattr(mirror, "PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(database_engine, "PAUSES", (0.01, 0.01))
     start = time.monotonic()
     with pytest.raises(EngineError) as caught:
         Collection.create(tmp_path / "c", np.eye(3), engine=name, engine_options={"dsn": dsn, "timeout": 2})

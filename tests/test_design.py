@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 
 from pellucid.solvers import basis_pursuit, design_newton, design_polish
+from pellucid.solvers.basis_pursuit import least_norm
 from pellucid.solvers.design import Columns
-from pellucid.solvers.design_face import least_norm
 from pellucid.solvers.design_newton import packed_diagonal, symmetric_matrices
 from pellucid.solvers.design_path import follow_path
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from pellucid._core import atomic
 from pellucid.search import ENGINES, Collection, CollectionError, make_engine
 from pellucid.solvers import set_threads
 
@@ -434,12 +435,11 @@ def test_a_damaged_index_is_built_again(tmp_path, rng, setting, damage):
 def test_a_collection_that_cannot_be_written_to_is_searched(tmp_path, rng, monkeypatch):
     rows = planted(rng)
     made = Collection.create(tmp_path / "c", rows, engine="faiss", engine_options={"kind": "hnsw"})
-    from pellucid import _atomic
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_atomic.os, "replace", full)
+    monkeypatch.setattr(atomic.os, "replace", full)
     with pytest.warns(UserWarning, match="No space left on device"):
         assert made.search(rows[:1])[0][0, 0] == 0
     monkeypatch.undo()

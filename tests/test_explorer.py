@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient  # noqa: E402
 
 from pellucid.explorer import Limits, create_app, explore  # noqa: E402
 from pellucid.explorer.layout import Axes, between, fit, pca  # noqa: E402
-from pellucid.explorer.preparation import Preparation, shares  # noqa: E402
+from pellucid.explorer.preparation import Preparation  # noqa: E402
 from pellucid.explorer.state import inside  # noqa: E402
 
 LOCAL = "http://127.0.0.1"
@@ -71,7 +71,7 @@ def test_every_item_has_a_place_on_the_map(client, layout):
 def test_shares_add_up_and_are_the_terms_of_an_item_compared_with_itself(client, demo):
     _, collection, model = demo
     columns = np.stack([floats(client.get("/api/shares", params={"concept": name})) for name in NAMES], axis=1)
-    exact = shares(model, collection.vectors().astype(np.float64))
+    exact = model.shares(collection.vectors().astype(np.float64))
     search = ConceptSearch(collection, model)
     for row, item in enumerate(collection.ids):
         why = search.explain(item, item)
@@ -84,7 +84,7 @@ def test_shares_add_up_and_are_the_terms_of_an_item_compared_with_itself(client,
 
 
 def test_shares_of_a_zero_vector_are_zero(demo):
-    assert (shares(demo[2], np.zeros((1, 12))) == 0).all()
+    assert (demo[2].shares(np.zeros((1, 12))) == 0).all()
 
 
 def test_labels_as_codes(client, demo):

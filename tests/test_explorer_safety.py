@@ -16,7 +16,7 @@ httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 from fastapi.testclient import TestClient  # noqa: E402
 
 from pellucid.explorer import Limits, create_app, explore  # noqa: E402
-from pellucid.explorer import guard as guard_module  # noqa: E402
+from pellucid.explorer import middleware as guard_module  # noqa: E402
 from pellucid.explorer.limits import check_token, is_any_address, is_local  # noqa: E402
 
 LOCAL = "http://127.0.0.1:8750"

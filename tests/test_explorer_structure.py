@@ -13,7 +13,7 @@ pytest.importorskip("httpx", reason="httpx is not installed")
 from fastapi.testclient import TestClient
 
 from pellucid.explorer import create_app, explore
-from pellucid.explorer.structure import nearest_label
+from pellucid.explorer.clusters_and_binary import nearest_label
 
 LOCAL = "http://127.0.0.1"
 

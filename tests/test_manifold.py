@@ -22,7 +22,8 @@ from pellucid.manifold import (
     ThresholdCode,
     spectral,
 )
-from pellucid.manifold.differences import (
+from pellucid.manifold.nearest import build_cells, nearest_atoms, nearest_by_product, pad_columns, search_cells
+from pellucid.manifold.neighbour_operators import (
     first_differences,
     local_weights,
     mean_weights,
@@ -30,7 +31,6 @@ from pellucid.manifold.differences import (
     second_differences,
     temporal_pairs,
 )
-from pellucid.manifold.nearest import build_cells, nearest_atoms, nearest_by_product, pad_columns, search_cells
 from pellucid.manifold.spectral import solve, solve_diagonal, solve_graph
 from pellucid.manifold.statistics import code_statistics
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import pellucid
-from pellucid._interrupts import Impatient, uninterrupted
-from pellucid.blocks import Blocks
+from pellucid._core.interrupts import SecondInterrupt, uninterrupted
 from pellucid.manifold import PatchManifoldTransform, SparseManifoldTransform, WordManifoldTransform
 from pellucid.manifold.words import tokens_of
 from pellucid.metrics import cosine_neighbours, soft_knn_accuracy, top_k
 from pellucid.preprocessing import CenteredNormalizer
+from pellucid.rows import Blocks
 
 CODES = ["nearest", "threshold"]
 
@@ -127,7 +127,7 @@ def test_ctrl_c_waits_for_what_must_be_whole(ctrl_c):
     held(0, done)
     with pytest.raises(KeyboardInterrupt):
         held(1, done)
-    with pytest.raises(Impatient):
+    with pytest.raises(SecondInterrupt):
         held(2, done)
     assert done == ["whole", "on", "whole"]
     with pytest.raises(TypeError), uninterrupted():
@@ -154,8 +154,8 @@ def test_ctrl_c_is_the_main_threads():
     [
         ("nearest", "images.graph_of_codes", 1),
         ("nearest", "images.graph_of_codes", 2),
-        ("threshold", "overlap.image_sums", 1),  # between the two matrices
-        ("threshold", "overlap.image_sums", 9),
+        ("threshold", "threshold_codes.image_sums", 1),  # between the two matrices
+        ("threshold", "threshold_codes.image_sums", 9),
     ],
 )
 def test_ctrl_c_leaves_whole_sums(code, during, call, monkeypatch, ctrl_c):

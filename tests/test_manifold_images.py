@@ -15,14 +15,14 @@ from sklearn.base import clone
 from sklearn.pipeline import FeatureUnion
 
 import pellucid
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.manifold import PatchManifoldTransform, WordManifoldTransform
 from pellucid.manifold.nearest import build_cells
-from pellucid.manifold.onehot import graph_of_codes, nearest_codes
-from pellucid.manifold.overlap import active_atoms, add_near_patches, add_whole_images
+from pellucid.manifold.nearest_codes import graph_of_codes, nearest_codes
 from pellucid.manifold.patches import Images, context_means, mirrored, patch_rows
 from pellucid.manifold.spectral import solve_pairs
 from pellucid.manifold.statistics import PairStatistics
+from pellucid.manifold.threshold_codes import active_atoms, add_near_patches, add_whole_images
 from pellucid.metrics import cosine_neighbours, merge_neighbours, neighbour_vote, soft_knn_accuracy
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -197,7 +197,7 @@ def test_blocks_threads_and_seeds(code, c, monkeypatch):
     assert np.array_equal(small(**settings).fit(X).transform(X), Z)
     pellucid.set_threads(None)
     monkeypatch.setattr("pellucid.manifold.images.BATCH", 3)
-    monkeypatch.setattr("pellucid.manifold.patch_model.BATCH", 3)
+    monkeypatch.setattr("pellucid.manifold.base.BATCH", 3)
     blocks = small(**settings, memory=1e-6).fit(X)
     assert np.array_equal(blocks.atoms_, first.atoms_)
     assert blocks.transform(X) == pytest.approx(Z, abs=1e-4)

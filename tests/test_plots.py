@@ -51,20 +51,21 @@ def widths(ax):
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
-def test_component_bars_are_the_activity_largest_first(model, rng):
+def test_component_bars_are_the_shares_largest_first(model, rng):
     x = rng.normal(size=12)
-    shares = model.activity(x[None])[0]
+    shares = model.shares(x[None])[0]
     ax = plots.component_bars(model, x, title="An item of $5 and $6")
-    assert np.allclose(widths(ax), np.sort(shares)[::-1])
-    assert [t.get_text().replace("\\", "") for t in ax.get_yticklabels()] == [NAMES[j] for j in np.argsort(-shares)]
+    assert np.allclose(widths(ax), [*np.sort(shares)[::-1], 1 - shares.sum()])
+    assert [t.get_text().replace("\\", "") for t in ax.get_yticklabels()] == [
+        *(NAMES[j] for j in np.argsort(-shares)),
+        "not in any concept",
+    ]
     assert png(ax).startswith(b"\x89PNG")
     few = plots.component_bars(model, x, top=2)
     assert np.isclose(sum(widths(few)), 1)
-    assert few.get_yticklabels()[-1].get_text() == "2 others"
-    cosine = plots.component_bars(model, x, kind="cosine")
-    assert np.allclose(widths(cosine), np.sort(model.activity(x[None], "cosine")[0])[::-1])
+    assert [label.get_text() for label in few.get_yticklabels()[-2:]] == ["2 others", "not in any concept"]
     nothing = plots.component_bars(model, np.zeros(12))  # no parts at all
-    assert not any(widths(nothing))
+    assert widths(nothing) == [0, 0, 0, 0, 1]
     png(nothing)
 
 

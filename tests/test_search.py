@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pellucid import ConceptSubspaces
+from pellucid._core import atomic
 from pellucid.datasets import load_scenes
 from pellucid.preprocessing import CenteredNormalizer
 from pellucid.search import Collection, CollectionError, ConceptSearch, explain, make_engine
@@ -203,7 +204,6 @@ def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(tmp_path, attemp
 @pytest.mark.parametrize("step", range(4))
 def test_stopping_at_any_step_leaves_the_old_state_or_the_new(tmp_path, monkeypatch, change, step):
     """Every file gets its name by one rename; whichever of them fails, the folder opens and is one or the other."""
-    from pellucid import _atomic
 
     collection = Collection.create(tmp_path / "c", np.eye(3), ["a", "b", "c"])
     renamed, real = [], os.replace
@@ -214,7 +214,7 @@ def test_stopping_at_any_step_leaves_the_old_state_or_the_new(tmp_path, monkeypa
         renamed.append(target)
         real(source, target)
 
-    monkeypatch.setattr(_atomic.os, "replace", stops)
+    monkeypatch.setattr(atomic.os, "replace", stops)
     whole = True
     try:
         collection.add(np.ones((1, 3)), ["d"]) if change == "add" else collection.delete(["a"])

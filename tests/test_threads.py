@@ -6,8 +6,8 @@ import pytest
 import threadpoolctl
 
 import pellucid
+from pellucid._core.threads import run_rows
 from pellucid.solvers import get_threads, group_omp, lasso, nnls, set_threads
-from pellucid.solvers._threads import run_rows
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ import pytest
 
 import fuzz
 import pellucid
-from pellucid import _atomic
+from pellucid._core import atomic
 from pellucid.persistence import ModelFileError
 from pellucid.preprocessing import CenteredNormalizer
 from pellucid.search import Collection, CollectionError
@@ -239,7 +239,7 @@ class Failing:
 
     def __init__(self, monkeypatch, name, at, error):
         self.calls, self.at = 0, at
-        real = getattr(_atomic.os, name)
+        real = getattr(atomic.os, name)
 
         def call(*arguments, **keywords):
             self.calls += 1
@@ -247,7 +247,7 @@ class Failing:
                 raise error
             return real(*arguments, **keywords)
 
-        monkeypatch.setattr(_atomic.os, name, call)
+        monkeypatch.setattr(atomic.os, name, call)
 
 
 @pytest.mark.parametrize("name", ["fsync", "replace"])

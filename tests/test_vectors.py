@@ -21,8 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pellucid import _extras, vectors
-from pellucid._atomic import atomic_path
+from pellucid import vectors
+from pellucid._core import extras
+from pellucid._core.atomic import atomic_path
 from pellucid.vectors import VectorFile, VectorFileError, _common, _h5ad, _tables, _write, read, write
 
 DATA = np.arange(12, dtype=np.float32).reshape(4, 3) / 8
@@ -696,8 +697,8 @@ def test_missing_extras_print_the_line_that_installs_them(tmp_path, monkeypatch)
     with pytest.raises(ImportError, match=re.escape('pip install "pellucid[anndata]"')):
         read(tmp_path / "a.h5ad")
     with pytest.raises(ImportError, match=re.escape('pip install "pellucid[explore]"')):
-        _extras.require("no_such_module_at_all", "explore")
-    assert _extras.require("json", "anndata") is json
+        extras.require("no_such_module_at_all", "explore")
+    assert extras.require("json", "anndata") is json
 
 
 # ---- what is refused, and in which words ----------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid._base import unit_rows
-from pellucid.solvers._checks import as_matrix, check_finite, check_width
+from pellucid._core.arrays import unit_rows
+from pellucid._core.checks import as_matrix, check_finite, check_width
 
 
 def average_precision(relevance: ArrayLike, k: int = 20) -> NDArray[np.float64]:
@@ -240,7 +240,7 @@ def merge_neighbours(
 ) -> None:
     """Let unit rows known (n, d), called names (n,), take the place of farther neighbours of the queries (m, d), which
     start as which (m, k) of anything and best (m, k) of −∞: for training rows that come block by block."""
-    from pellucid.solvers._threads import run_rows
+    from pellucid._core.threads import run_rows
 
     k = which.shape[1]
 

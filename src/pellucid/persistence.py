@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from pellucid import __version__
-from pellucid._atomic import atomic_path
-from pellucid._base import Fitted, SavedMixin
+from pellucid._core.atomic import atomic_path
+from pellucid._core.saved import Fitted, SavedMixin
 
 FORMAT = 1
 KEY = "pellucid"

@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid._base import NAMES_IN, Fitted, SavedMixin, unit_rows
-from pellucid._interrupts import unchanged_by_failure
-from pellucid.blocks import as_blocks, is_lazy, lazily
+from pellucid._core.arrays import unit_rows
+from pellucid._core.interrupts import unchanged_by_failure
+from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid.rows import as_blocks, is_lazy, lazily
 
 # rows that are normalised at a time, so that a memory map is never copied whole
 BLOCK_ROWS = 65_536

@@ -280,7 +280,7 @@ def test_concepts_and_their_names(open_page, look, scenes_folder):
 @pytest.mark.parametrize(
     ("what", "columns"),
     [
-        ("the parts", ["concept", "share", "energy", "cosine"]),
+        ("the parts", ["concept", "share"]),
         ("the list As a whole", ["rank", "score", "id", "text"]),
         ("the list By plant", ["rank", "score", "id", "text"]),
     ],

@@ -3,8 +3,8 @@
 from pellucid.binary.analogram import Analogram, partial_cube_concepts
 from pellucid.binary.assignment import IterativeAssignment
 from pellucid.binary.autoencoder import BinaryAutoencoder
+from pellucid.binary.bit_flips import Improved, improve_concepts
 from pellucid.binary.combined import CombinedConcepts
-from pellucid.binary.local import Improved, improve_concepts
 from pellucid.binary.projection import Projection, concept_projection
 from pellucid.binary.view import View, analogram_of
 from pellucid.binary.weights import concept_weights

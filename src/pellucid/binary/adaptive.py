@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pellucid._core.arrays import FloatMatrix
 from pellucid.binary.sampling import chain_states, distinct, energies, exhaustive_states, joint_states, settle
-from pellucid.solvers._checks import FloatMatrix
 
 # a state is a concept if its energy is below this share of the lowest that noise has
 CONFIDENT = 0.6

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid._extras import require
-from pellucid.binary.counts import Bits
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.extras import require
+from pellucid.binary.packed_bits import Bits
 from pellucid.binary.weights import as_bits
-from pellucid.solvers._cholesky import Floats, Ints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from pellucid._base import Fitted
-from pellucid.binary.certainty import certain
-from pellucid.binary.counts import Bits
-from pellucid.binary.items import FIRST, Assignment, all_cuts
-from pellucid.binary.model import BinaryModel
-from pellucid.binary.refine import to_bits, unique_columns
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.saved import Fitted
+from pellucid._core.threads import one_blas_thread
+from pellucid.binary.base import BinaryModel
+from pellucid.binary.bits_and_components import to_bits, unique_columns
+from pellucid.binary.incremental import FIRST, Assignment, all_cuts
+from pellucid.binary.packed_bits import Bits
+from pellucid.binary.significance import certain
 from pellucid.binary.weights import fit_weights, strongest_first
-from pellucid.solvers._cholesky import Floats, Ints
-from pellucid.solvers._threads import one_blas_thread
 
 
 class IterativeAssignment(BinaryModel):

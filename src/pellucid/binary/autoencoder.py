@@ -10,18 +10,17 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from pellucid._core.arrays import FloatMatrix, Floats
+from pellucid._core.threads import one_blas_thread
 from pellucid.binary.adaptive import FEW_ITEMS, adaptive_states
-from pellucid.binary.counts import Bits
-from pellucid.binary.few import few_concepts, filled
+from pellucid.binary.base import BinaryModel
+from pellucid.binary.bits_and_components import refine_bits, to_bits, unique_columns, with_made_of_others
 from pellucid.binary.greedy import greedy_concepts
-from pellucid.binary.model import BinaryModel
-from pellucid.binary.refine import refine_bits, to_bits, unique_columns, with_made_of_others
+from pellucid.binary.joint_search import few_concepts, filled
+from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sampling import chain_states, energies, exhaustive_states
 from pellucid.binary.spectrum import Spectrum, signal_rank
 from pellucid.binary.weights import alignment, fit_weights, strongest, unit_kernel
-from pellucid.solvers._checks import FloatMatrix
-from pellucid.solvers._cholesky import Floats
-from pellucid.solvers._threads import one_blas_thread
 
 # the relative rule can accept thousands of states: this many, of lowest energy, are weighed
 POOL = 4096

@@ -10,16 +10,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from pellucid._base import Fitted
+from pellucid._core.saved import Fitted
+from pellucid._core.threads import one_blas_thread
 from pellucid.binary.adaptive import adaptive_states
-from pellucid.binary.counts import Bits
-from pellucid.binary.description import assigned, described, search
-from pellucid.binary.local import flip_bits
-from pellucid.binary.model import BinaryModel
-from pellucid.binary.refine import refine_bits, to_bits, unique_columns
+from pellucid.binary.base import BinaryModel
+from pellucid.binary.bit_flips import flip_bits
+from pellucid.binary.bits_and_components import refine_bits, to_bits, unique_columns
+from pellucid.binary.description_length import assigned, described, search
+from pellucid.binary.packed_bits import Bits
 from pellucid.binary.spectrum import Spectrum
 from pellucid.binary.weights import strongest_first
-from pellucid.solvers._threads import one_blas_thread
 
 
 class CombinedConcepts(BinaryModel):

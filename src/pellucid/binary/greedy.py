@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.binary.counts import Bits
-from pellucid.binary.refine import to_bits, unique_columns
+from pellucid._core.arrays import FloatMatrix, Floats
+from pellucid.binary.bits_and_components import to_bits, unique_columns
+from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sampling import distinct, signs
 from pellucid.binary.weights import concept_lengths, fit_weights
-from pellucid.solvers._checks import FloatMatrix
-from pellucid.solvers._cholesky import Floats
 
 # batches until the number asked for is reached, where all that is found is kept
 BATCHES = 25

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from pellucid.binary.counts import Bits
-from pellucid.solvers._cholesky import Floats
+from pellucid._core.arrays import Floats
+from pellucid.binary.packed_bits import Bits
 
 
 @dataclass(frozen=True)

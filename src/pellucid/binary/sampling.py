@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid.solvers._checks import FloatMatrix
+from pellucid._core.arrays import FloatMatrix
 
 # annealing of the chains: inverse temperature, its growth, and the steps between two changes of it
 BETA, COOLING, STEPS = 5.0, 0.88, 10

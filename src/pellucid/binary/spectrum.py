@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pellucid.solvers._cholesky import Floats
+from pellucid._core.arrays import Floats
 
 # singular values below this share of the largest are round-off
 ROUND_OFF = 1e-10

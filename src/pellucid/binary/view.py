@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from pellucid._core.arrays import Floats
 from pellucid.binary.analogram import Analogram
 from pellucid.binary.projection import concept_projection
-from pellucid.solvers._cholesky import Floats
 
 
 @dataclass(frozen=True)

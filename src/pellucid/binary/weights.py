@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.binary.counts import Bits, Words, packed, shared_items, squared_sums
-from pellucid.solvers._batch import Problem, certified
-from pellucid.solvers._checks import as_matrix, as_nonnegative, check_finite
-from pellucid.solvers._cholesky import Floats
+from pellucid._core.arrays import Floats
+from pellucid._core.checks import as_matrix, as_nonnegative, check_finite
+from pellucid.binary.packed_bits import Bits, Words, packed, shared_items, squared_sums
+from pellucid.solvers.batch import Problem, certified
 
 # the shortest beginning of the concepts, strongest first, whose loss is within this share of the best is enough
 ENOUGH = 1e-4

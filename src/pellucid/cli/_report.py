@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from pellucid._atomic import atomic_path
+from pellucid._core.atomic import atomic_path
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2933; --faint: #52606d; --paper: #ffffff; --line: #d8dee4; }

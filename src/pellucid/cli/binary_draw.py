@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pellucid.cli._common import STANDARD, check_output, cut, json_option, print_json, screen
-from pellucid.cli._items import chosen_rows, read_names
+from pellucid.cli.inputs import chosen_rows, read_names
 
 SHOWN = 6
 
@@ -73,7 +73,7 @@ def command(
 def load_binary(path: Path) -> Any:
     """The model of binary concepts in that file."""
     from pellucid import persistence
-    from pellucid.binary.model import BinaryModel
+    from pellucid.binary.base import BinaryModel
 
     fitted = persistence.load(path)
     if not isinstance(fitted, BinaryModel):
@@ -82,7 +82,7 @@ def load_binary(path: Path) -> Any:
 
 
 def save(figure: Any, output: Path) -> None:
-    from pellucid._atomic import atomic_path
+    from pellucid._core.atomic import atomic_path
 
     if output == STANDARD:
         figure.savefig(sys.stdout.buffer, format="svg", facecolor="white")

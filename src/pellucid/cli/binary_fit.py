@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pellucid.cli._common import check_output, column_option, counted, cut, json_option, print_json, screen, status
-from pellucid.cli._items import items_argument, normalise_option, read_items, titles_of
+from pellucid.cli.inputs import items_argument, normalise_option, read_items, titles_of
 
 SHOWN, EXAMPLES = 20, 4
 # items that the assignment, one after the other, still does in a minute or so

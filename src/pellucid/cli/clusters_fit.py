@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pellucid.cli._common import check_output, column_option, counted, cut, json_option, print_json, readable, screen
-from pellucid.cli._items import is_collection, items_argument, normalise_option, read_items, titles_of
+from pellucid.cli.inputs import is_collection, items_argument, normalise_option, read_items, titles_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +105,7 @@ def prepared_rows(
     path: Path, column: str | None, kind: str, beside: Path
 ) -> Iterator[tuple[NDArray[Any], list[str], Any]]:
     """All rows, prepared, their names, and what prepared them; a file is laid down on disk and never held whole."""
-    from pellucid.cli._spool import checked_blocks, spooled
+    from pellucid.cli.streaming import checked_blocks, spooled
     from pellucid.preprocessing import CenteredNormalizer
 
     before = None if kind == "none" else CenteredNormalizer(center=kind == "centred")

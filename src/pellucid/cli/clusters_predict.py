@@ -73,7 +73,7 @@ def predict(vectors: Path, model: Any, column: str | None) -> tuple[list[str], A
     """Ids, clusters and costs of all rows, block by block."""
     import numpy as np
 
-    from pellucid.cli._spool import checked_blocks
+    from pellucid.cli.streaming import checked_blocks
 
     ids: list[str] = []
     clusters, costs = [], []
@@ -89,7 +89,7 @@ def predict(vectors: Path, model: Any, column: str | None) -> tuple[list[str], A
 def write(output: Path, ids: list[str], clusters: Any, costs: Any) -> None:
     import numpy as np
 
-    from pellucid._atomic import atomic_path
+    from pellucid._core.atomic import atomic_path
 
     def table(stream: IO[str]) -> None:
         writer = csv.writer(stream)

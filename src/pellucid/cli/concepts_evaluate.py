@@ -81,7 +81,7 @@ def evaluate(
 ) -> dict[str, Any]:
     import numpy as np
 
-    from pellucid.cli._spool import checked_blocks
+    from pellucid.cli.streaming import checked_blocks
     from pellucid.metrics import concept_retrieval
 
     coarse, things = Labels(given, names), Labels(fine) if fine else None

@@ -144,7 +144,7 @@ def fit(
     import numpy as np
 
     from pellucid import persistence
-    from pellucid.cli._spool import checked_blocks, spooled
+    from pellucid.cli.streaming import checked_blocks, spooled
     from pellucid.concepts import ConceptSubspaces
     from pellucid.preprocessing import CenteredNormalizer, zero_shot_labels
 

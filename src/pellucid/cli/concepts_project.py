@@ -70,7 +70,7 @@ def command(
         rest = fitted.remove(rows, without) if without else rows
         if concept:
             return _array(fitted.project(rest, concept))
-        return _array(rest if without else fitted.activity(rows))
+        return _array(rest if without else fitted.shares(rows))
 
     with readable(vectors) as source:
         if output is None:
@@ -92,7 +92,7 @@ def write(source: Path, column: str | None, model: Any, change: Any, output: Pat
     import numpy as np
 
     from pellucid import vectors
-    from pellucid.cli._spool import checked_blocks, spooled
+    from pellucid.cli.streaming import checked_blocks, spooled
 
     rows, ids = 0, []
     for block in vectors.blocks(source, column, labels=model.concept_names_):
@@ -109,7 +109,7 @@ def write(source: Path, column: str | None, model: Any, change: Any, output: Pat
 
 
 def print_shares(source: Path, column: str | None, model: Any, change: Any, as_json: bool) -> None:
-    from pellucid.cli._spool import checked_blocks
+    from pellucid.cli.streaming import checked_blocks
 
     names = [str(name) for name in model.concept_names_]
     rows: list[tuple[str, dict[str, float]]] = []

@@ -71,7 +71,7 @@ def explore(output: Path) -> None:
 
 def run(output: Path) -> dict[str, Any]:
     from pellucid import persistence
-    from pellucid._progress import progress
+    from pellucid._core.progress import progress
     from pellucid.binary import BinaryAutoencoder
     from pellucid.cli._report import write_report
     from pellucid.clusters import CommonalityClustering
@@ -127,7 +127,7 @@ def run(output: Path) -> dict[str, Any]:
             "captions": model.captions(scenes.words, scenes.word_vectors),
             "groups": group_words(groups, X, scenes),
             "query": {"id": query, "text": scenes.texts[position], "concept": concept},
-            "parts": sorted(zip(model.activity(X[position : position + 1])[0].tolist(), names), reverse=True),
+            "parts": sorted(zip(model.shares(X[position : position + 1])[0].tolist(), names), reverse=True),
             "hits": hits,
             "why": why,
             "figures": {

@@ -97,7 +97,7 @@ def build(
 ) -> tuple[int, int]:
     """Fill the folder block by block."""
     from pellucid.cli._prepared import mark
-    from pellucid.cli._spool import checked_blocks
+    from pellucid.cli.streaming import checked_blocks
     from pellucid.search import Collection
 
     collection: Collection | None = None

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 
+from pellucid._core.kernels import kernel
 from pellucid.clusters.coding import Sums
-from pellucid.clusters.model import Dictionary, Floats, Penalties, pair_weights
-from pellucid.solvers._cholesky import kernel
+from pellucid.clusters.objective import Dictionary, Floats, Penalties, pair_weights
 from pellucid.solvers.sphere import sphere_quadratic
 
 # the objective of a step may be off by this share of ‖H‖ + ‖b‖; after so many directions a step is given up

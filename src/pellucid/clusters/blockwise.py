@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from pellucid._checkpoint import Checkpoint, fingerprint
-from pellucid._progress import progress
-from pellucid.blocks import Blocks
+from pellucid._core.checkpoint import Checkpoint, fingerprint
+from pellucid._core.progress import progress
+from pellucid._core.threads import one_blas_thread
 from pellucid.clusters.atoms import update_atoms
 from pellucid.clusters.coding import Coder, Sums, code_rows, row_blocks, sums_of
 from pellucid.clusters.learning import SETTLED, batch_step
-from pellucid.clusters.model import Dictionary, Floats, Penalties, incoherence
+from pellucid.clusters.objective import Dictionary, Floats, Penalties, incoherence
 from pellucid.clusters.starts import leading_directions, sample
-from pellucid.concepts.learning import batches
-from pellucid.solvers._threads import one_blas_thread
+from pellucid.rows import Blocks
+from pellucid.rows.batches import batches
 
 if TYPE_CHECKING:
     from pellucid.clusters.estimator import CommonalityClustering

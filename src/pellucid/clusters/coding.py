@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, pinvh
 
-from pellucid.clusters.model import Dictionary, Floats, Penalties
-from pellucid.solvers._batch import Problem
-from pellucid.solvers._checks import attainable, warn_unconverged
-from pellucid.solvers._threads import run_rows
+from pellucid._core.checks import attainable, warn_unconverged
+from pellucid._core.threads import run_rows
+from pellucid.clusters.objective import Dictionary, Floats, Penalties
+from pellucid.solvers.batch import Problem
 
 Labels = NDArray[np.int64]
 

@@ -15,15 +15,15 @@ from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid._base import NAMES_IN, Fitted, SavedMixin
-from pellucid.blocks import as_blocks, is_lazy, lazily
+from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid._core.threads import one_blas_thread
 from pellucid.clusters.blockwise import fit_blocks
 from pellucid.clusters.coding import Coder, Labels, Sums, code_rows, row_blocks, row_costs
 from pellucid.clusters.learning import Schedule, batch_step, begin, descend, descend_by_batches
-from pellucid.clusters.model import Dictionary, Penalties
-from pellucid.clusters.sizes import ClusterCounts, select_n_clusters
+from pellucid.clusters.model_selection import ClusterCounts, select_n_clusters
+from pellucid.clusters.objective import Dictionary, Penalties
 from pellucid.clusters.starts import first_dictionary, given_labels, sample, start_partitions
-from pellucid.solvers._threads import one_blas_thread
+from pellucid.rows import as_blocks, is_lazy, lazily
 
 # rows that the first dictionaries are made from, and of these the rows that the graph of neighbours is made of
 START_ROWS, GRAPH_ROWS = 200_000, 20_000
@@ -162,7 +162,7 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
     ) -> CommonalityClustering:
         """Learn clusters and dictionaries from rows X (n, d).
 
-        X may be :class:`pellucid.blocks.Blocks` or a ``dask.array``: then a sample makes one start, and every sweep is
+        X may be :class:`pellucid.rows.Blocks` or a ``dask.array``: then a sample makes one start, and every sweep is
         one pass over the blocks, which brings back sums and labels. ``checkpoint`` names a file that is written
         after every sweep; the same call finds it there, goes on from it, and ends with the same bits. Rows in memory
         are then gone through in blocks, too.

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from pellucid._progress import progress
+from pellucid._core.progress import progress
 from pellucid.clusters.atoms import update_atoms
 from pellucid.clusters.coding import Coder, Floats, Labels, Sums, code_pass, code_rows, row_blocks, sums_of
-from pellucid.clusters.model import Dictionary, Penalties, incoherence
+from pellucid.clusters.objective import Dictionary, Penalties, incoherence
 from pellucid.clusters.starts import first_atoms
-from pellucid.concepts.learning import batches
+from pellucid.rows.batches import batches
 
 # a sweep that moves fewer rows than this share to another cluster is the last
 SETTLED = 2e-3

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.clusters.coding import BLOCK_ROWS, Labels
 from pellucid.clusters.communities import neighbour_graph, partition
-from pellucid.clusters.model import Dictionary, Floats
+from pellucid.clusters.objective import Dictionary, Floats
 
 
 def start_partitions(

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid.blocks import is_lazy, lazily
 from pellucid.concepts.labels import Indicator, align
 from pellucid.concepts.learning import atom_mask
 from pellucid.preprocessing import CenteredNormalizer
+from pellucid.rows import is_lazy, lazily
 from pellucid.solvers import Cone, group_omp, nnls, nonnegative_omp
 
 Names = str | Sequence[str]
@@ -25,7 +26,7 @@ Names = str | Sequence[str]
 class Cones(TransformerMixin, BaseEstimator):
     """What can be done with ``atoms_`` (M, d), ``groups_`` (M,) and ``concept_names_`` (S,), however learned.
 
-    ``transform``, ``encode``, ``project`` and ``remove`` also take blocks, and give blocks.
+    ``transform``, ``encode``, ``shares``, ``project`` and ``remove`` also take blocks, and give blocks.
     """
 
     atoms_: NDArray[Any]
@@ -117,24 +118,18 @@ class Cones(TransformerMixin, BaseEstimator):
             raise ValueError(f"codes must have {len(self.atoms_)} columns, one per atom, but are {array.shape}.")
         return np.asarray(array @ self.atoms_)
 
-    def activity(self, X: ArrayLike, kind: str = "energy", active: Any = None) -> NDArray[Any]:
-        """How much of each row is each concept (n, S).
+    def shares(self, X: Any, active: Any = None) -> Any:
+        """How much of each row is each concept (n, S): v_j·x / ‖x‖², the concept's term in x·x.
 
-        "energy": ‖v_j‖² as a share of Σ‖v_k‖² (zero for a row without components); "cosine": cos(v_j, x), by which the
-        paper's figures rank concepts.
+        The shares of a row add up to what its components explain of it; the rest is in no concept. Components that take
+        away from each other count once, so a share can be negative. ``active`` as in :meth:`encode`.
         """
-        codes = self.encode(X, active)
-        energy = self._energy(codes)
-        if kind == "energy":
-            total = energy.sum(axis=1, keepdims=True)
-            return np.asarray(energy / np.where(total > 0, total, 1))
-        if kind == "cosine":
-            data = self._rows(X)
-            inner = codes * (data @ self.atoms_.T.astype(codes.dtype))
-            along = np.array([inner[:, self.groups_ == j].sum(axis=1) for j in range(len(self.concept_names_))]).T
-            lengths = np.sqrt(energy) * np.linalg.norm(data, axis=1, keepdims=True)
-            return np.asarray(along / np.where(lengths > 0, lengths, 1))
-        raise ValueError(f'kind must be "energy" or "cosine", got {kind!r}.')
+        if is_lazy(X):
+            return self._lazily(partial(Cones.shares, active=active), X, len(self.concept_names_))
+        codes, data = self.encode(X, active), self._rows(X)
+        along = self._by_concept(codes * (data @ self.atoms_.T.astype(codes.dtype)))
+        lengths = np.einsum("ij,ij->i", data, data)[:, None]
+        return np.asarray(along / np.where(lengths > 0, lengths, 1))
 
     def lengths(self, X: ArrayLike, partial: bool = False) -> NDArray[Any]:
         """Lengths (n, S) of the components of each row; with ``partial`` of its projections, one concept at a time."""
@@ -152,6 +147,11 @@ class Cones(TransformerMixin, BaseEstimator):
             atoms = self.atoms_[mine].astype(codes.dtype)
             energy[:, j] = np.einsum("im,im->i", codes[:, mine] @ (atoms @ atoms.T), codes[:, mine])
         return np.asarray(np.maximum(energy, 0))
+
+    def _by_concept(self, terms: NDArray[Any]) -> NDArray[Any]:
+        """Sums (n, S) over the atoms of each concept of terms (n, M)."""
+        member = sparse.csr_matrix((np.ones(len(self.groups_), terms.dtype), (self.groups_, range(len(self.groups_)))))
+        return np.ascontiguousarray((member @ terms.T).T)
 
     # saying what it holds
 

@@ -14,18 +14,18 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from pellucid._base import NAMES_IN, Fitted, SavedMixin
-from pellucid._checkpoint import Checkpoint, fingerprint
-from pellucid._progress import progress
-from pellucid.blocks import Blocks, as_blocks, is_lazy
+from pellucid._core.checkpoint import Checkpoint, fingerprint
+from pellucid._core.progress import progress
+from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid.concepts.cones import Cones, Names
-from pellucid.concepts.gate import describe, gate_features, gated_scores, learn_gates
 from pellucid.concepts.labels import Indicator, align, as_indicator, require_members
 from pellucid.concepts.learner import Learner
 from pellucid.concepts.learning import Sweep
+from pellucid.concepts.model_selection import AtomCounts, select_n_atoms
+from pellucid.concepts.presence import describe, gate_features, gated_scores, learn_gates
 from pellucid.concepts.rows import BlockRows, HeldRows
-from pellucid.concepts.sizes import AtomCounts, select_n_atoms
 from pellucid.concepts.stability import Stability, stability
+from pellucid.rows import Blocks, as_blocks, is_lazy
 
 
 class ConceptSubspaces(SavedMixin, Cones):
@@ -129,7 +129,7 @@ class ConceptSubspaces(SavedMixin, Cones):
         a list of sets of names. With ``validation=(X, Y)`` learning stops when the error on those rows rises, and
         keeps the atoms from before.
 
-        X may be :class:`pellucid.blocks.Blocks` or a ``dask.array``, and Y, as an indicator, too: the rows are then
+        X may be :class:`pellucid.rows.Blocks` or a ``dask.array``, and Y, as an indicator, too: the rows are then
         gone through block by block, and never held as a whole. ``update="bcd"`` takes one pass a sweep, on all workers;
         other updates, or a ``batch_size``, go through mini-batches one after the other.
 

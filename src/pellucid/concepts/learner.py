@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pellucid._core.threads import one_blas_thread
 from pellucid.concepts.labels import Indicator
-from pellucid.concepts.learning import Floats, Sweep, batches, mean_error, solve_codes, update_atoms
-from pellucid.solvers._threads import one_blas_thread
+from pellucid.concepts.learning import Floats, Sweep, mean_error, solve_codes, update_atoms
+from pellucid.rows.batches import batches
 
 
 @dataclass

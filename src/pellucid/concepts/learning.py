@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
 
+from pellucid._core.arrays import normalised_or
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.concepts.labels import Indicator
 from pellucid.solvers import nnls
-from pellucid.solvers._cholesky import kernel
-from pellucid.solvers._threads import one_blas_thread, run_rows
 from pellucid.solvers.rank_one import lanczos, majority_sign
 
 Floats = NDArray[Any]
@@ -182,18 +183,13 @@ def atom_step(rest: Remainder, update: str, scratch: NDArray[np.float32]) -> Flo
     if update == "power":  # Eq. 19
         atom: Floats = rest.atom
         for _ in range(POWER_STEPS):
-            new: Floats = unit_or(rest.positive_square(atom), atom)
+            new: Floats = normalised_or(rest.positive_square(atom), atom)
             moved = float(np.linalg.norm(new - atom))
             atom = new
             if moved <= ATOM_TOL:
                 break
         return atom
-    return unit_or(rest.combine(rest.old), rest.atom)  # Eq. 15: least squares for the old coefficients
-
-
-def unit_or(vector: Floats, otherwise: Floats) -> Floats:
-    length = np.linalg.norm(vector)
-    return np.asarray(vector / length, dtype=otherwise.dtype) if length > 0 else otherwise
+    return normalised_or(rest.combine(rest.old), rest.atom)  # Eq. 15: least squares for the old coefficients
 
 
 class Remainder:
@@ -343,10 +339,3 @@ def mean_error(
         R = residual(X[rows], A, atoms)
         total += float(np.square(R, dtype=np.float64).sum() + ridge * np.square(A, dtype=np.float64).sum())
     return total / len(X)
-
-
-def batches(n: int, size: int, rng: np.random.RandomState) -> Iterator[NDArray[np.int64]]:
-    """Disjoint random batches that cover all rows; sorted within a batch, so that a memory map is read forwards."""
-    order = rng.permutation(n)
-    for start in range(0, n, size):
-        yield np.sort(order[start : start + size])

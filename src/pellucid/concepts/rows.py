@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._base import unit_rows
-from pellucid.blocks import Blocks
+from pellucid._core.arrays import unit_rows
 from pellucid.concepts.labels import Indicator
 from pellucid.concepts.learner import Learner
 from pellucid.concepts.learning import Floats, Sweep, as_many, eigenvectors, initial_atoms
@@ -27,6 +26,7 @@ from pellucid.concepts.sums import (
     part_steps,
     sign_energies,
 )
+from pellucid.rows import Blocks
 
 # bytes of Gram matrices that one pass adds up; more concepts than fit take another pass
 GRAM_BYTES = 1 << 28

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.concepts.labels import Indicator
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Stability:
         same span, 0 an orthogonal one
     reproduced : share of atoms whose partner has a cosine of at least 0.9
     explained : share of the energy of held-out rows that the cones of their concepts explain
-    auc : (S,) how well a concept's activity tells held-out rows that have it from others (area under the ROC curve)
+    auc : (S,) how well a concept's share tells held-out rows that have it from others (area under the ROC curve)
     auc_random : (S,) the same for random cones with as many atoms
     auc_permuted : (S,) the same for a fit to labels that were shuffled among the rows
     n_runs : refits
@@ -108,9 +108,9 @@ def _one_run(
     return (
         *match(model, again),
         explained_energy(again, new_X, new_Y),
-        activity_auc(again, new_X, new_Y),
-        activity_auc(with_random_atoms(again, rng), new_X, new_Y),
-        activity_auc(permuted, new_X, new_Y),
+        share_auc(again, new_X, new_Y),
+        share_auc(with_random_atoms(again, rng), new_X, new_Y),
+        share_auc(permuted, new_X, new_Y),
     )
 
 
@@ -138,13 +138,13 @@ def explained_energy(model: ConceptSubspaces, X: NDArray[Any], Y: Indicator) -> 
     return 1 - float(np.einsum("ij,ij->", rest, rest, dtype=np.float64)) / total
 
 
-def activity_auc(model: ConceptSubspaces, X: NDArray[Any], Y: Indicator) -> NDArray[np.float64]:
-    """Per concept, how often a row that has it shows more of its activity than one that has not; nan if all agree."""
+def share_auc(model: ConceptSubspaces, X: NDArray[Any], Y: Indicator) -> NDArray[np.float64]:
+    """Per concept, how often a row that has it has a larger share of it than one that has not; nan if all agree."""
     out = np.full(Y.shape[1], np.nan)
     if len(X):
-        activity = model.activity(X)
+        shares = model.shares(X)
         for j in np.flatnonzero(Y.any(axis=0) & ~Y.all(axis=0)):
-            out[j] = roc_auc_score(Y[:, j], activity[:, j])
+            out[j] = roc_auc_score(Y[:, j], shares[:, j])
     return out
 
 

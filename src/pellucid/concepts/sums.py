@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pellucid._core.arrays import normalised_or
+from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.concepts.labels import Indicator, binary
 from pellucid.concepts.learner import Learner
-from pellucid.concepts.learning import ATOM_TOL, Floats, Sweep, residual, unit_or
-from pellucid.solvers._threads import one_blas_thread, run_rows
+from pellucid.concepts.learning import ATOM_TOL, Floats, Sweep, residual
 
 Pair = tuple[Floats, Any]
 
@@ -96,7 +97,7 @@ def improved_atoms(sums: CodeSums, atoms: Floats, groups: NDArray[np.int64], rid
     for _ in range(ROUNDS):
         moved = 0.0
         for m in used:
-            new = unit_or(sums.products[m] - A[m] @ B + A[m, m] * B[m], B[m])
+            new = normalised_or(sums.products[m] - A[m] @ B + A[m, m] * B[m], B[m])
             moved = max(moved, float(np.linalg.norm(new - B[m])))
             B[m] = new
         if moved <= ATOM_TOL:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pellucid._extras import require
+from pellucid._core.extras import require
 from pellucid.explorer.limits import LOCAL_HOSTS, Limits, check_token
 from pellucid.explorer.server import Server, explore, serve
 
@@ -46,7 +46,7 @@ def create_app(
     require("fastapi", "explore")
     check_token(token, needed=hosts is None)
     from pellucid.explorer.app import build
-    from pellucid.explorer.models import open_models
+    from pellucid.explorer.loading import open_models
     from pellucid.explorer.state import State
     from pellucid.search import Collection
 

@@ -16,8 +16,8 @@ from starlette.exceptions import HTTPException
 
 from pellucid import __version__
 from pellucid.explorer import schemas as s
-from pellucid.explorer.guard import Guard
 from pellucid.explorer.limits import Limits
+from pellucid.explorer.middleware import Guard
 from pellucid.explorer.preparation import NotReady
 from pellucid.explorer.state import Conflict, State
 

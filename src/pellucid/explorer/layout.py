@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.explorer.neighbourhoods import embed
 from pellucid.search import Collection
 

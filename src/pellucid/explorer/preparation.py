@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from pellucid._atomic import save_array
+from pellucid._core.atomic import save_array
 from pellucid.concepts import ConceptSubspaces
 from pellucid.explorer import layout
 from pellucid.explorer.items import Items
@@ -154,23 +154,9 @@ class Preparation:
         for start in range(0, len(positions), BLOCK):
             rows = slice(start, start + BLOCK)
             vectors = self.items.collection.vectors(positions[rows]).astype(np.float32)
-            out[:, rows] = shares(self.model, vectors).T
+            out[:, rows] = self.model.shares(vectors).T
             progress(min(1.0, rows.stop / len(positions)))
         return out
-
-
-def shares(model: ConceptSubspaces, X: NDArray[Any]) -> NDArray[Any]:
-    """How much of each row is each concept (n, S): v_j·x / ‖x‖², its term when x is compared with itself.
-
-    The shares of a row add up to what its components explain. Unlike the components' own energies they do not count
-    what components take away from each other again.
-    """
-    terms = model.encode(X) * (X @ model.atoms_.T.astype(X.dtype))
-    lengths = np.einsum("ij,ij->i", X, X)[:, None]
-    out = np.empty((len(X), len(model.concept_names_)), dtype=X.dtype)
-    for j in range(out.shape[1]):
-        out[:, j] = terms[:, model.groups_ == j].sum(axis=1)
-    return np.asarray(out / np.where(lengths > 0, lengths, 1))
 
 
 class _Stopped(Exception):

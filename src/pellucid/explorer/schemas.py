@@ -64,8 +64,6 @@ class Found(BaseModel):
 class Part(BaseModel):
     concept: str
     share: float = Field(description="What it contributes to the item's squared length; the shares add up.")
-    energy: float = Field(description="Share of the squared lengths of all components.")
-    cosine: float = Field(description="Between the component and the item.")
 
 
 class Parts(BaseModel):
@@ -125,7 +123,7 @@ class Caption(BaseModel):
 
 class Stability(BaseModel):
     overlap: float | None = Field(description="Of the cone's span with that of refits: 1 is the same, 0 orthogonal.")
-    auc: float | None = Field(description="How well the activity tells items with the label from others, in refits.")
+    auc: float | None = Field(description="How well the share tells items with the label from others, in refits.")
     auc_random: float | None = Field(description="The same for random cones.")
     auc_permuted: float | None = Field(description="The same for a fit to shuffled labels.")
 

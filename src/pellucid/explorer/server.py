@@ -9,7 +9,7 @@ import webbrowser
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from pellucid._extras import require
+from pellucid._core.extras import require
 from pellucid.explorer.limits import check_token, is_any_address, is_local
 
 if TYPE_CHECKING:

@@ -14,12 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid import __version__, persistence
 from pellucid.concepts import ConceptSubspaces
-from pellucid.explorer.checking import Checking
+from pellucid.explorer.clusters_and_binary import Structure
 from pellucid.explorer.items import Items
 from pellucid.explorer.layout import sample
-from pellucid.explorer.models import Models, check_dimension
-from pellucid.explorer.preparation import shares
-from pellucid.explorer.structure import Structure
+from pellucid.explorer.loading import Models, check_dimension
+from pellucid.explorer.stability_job import Checking
 from pellucid.explorer.words import words_of_texts
 from pellucid.search import Collection, ConceptSearch
 
@@ -101,13 +100,9 @@ class State:
     def parts(self, item: str) -> dict[str, Any]:
         model = self._need_model()
         x = self.collection.vectors([self.items.position(item)]).astype(np.float64)
-        columns = (shares(model, x)[0], model.activity(x, "energy")[0], model.activity(x, "cosine")[0])
-        rows = [
-            {"concept": name, "share": float(s), "energy": float(e), "cosine": float(c)}
-            for name, s, e, c in zip(self.concept_names, *columns)
-        ]
-        explained = float(columns[0].sum())
-        return {"id": item, "parts": sorted(rows, key=lambda p: -p["share"]), "explained": explained}
+        found = model.shares(x)[0]
+        rows = [{"concept": name, "share": float(share)} for name, share in zip(self.concept_names, found)]
+        return {"id": item, "parts": sorted(rows, key=lambda p: -p["share"]), "explained": float(found.sum())}
 
     def search(
         self,

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pellucid._checkpoint import Checkpoint, fingerprint
-from pellucid._progress import progress
-from pellucid.blocks import Blocks, is_dask
-from pellucid.blocks._parts import Part
+from pellucid._core.checkpoint import Checkpoint, fingerprint
+from pellucid._core.progress import progress
 from pellucid.manifold.nearest import Floats32
 from pellucid.manifold.patches import Images
 from pellucid.manifold.statistics import GraphStatistics, PairStatistics
+from pellucid.rows import Blocks, is_dask
+from pellucid.rows.parts import Part
 
 if TYPE_CHECKING:
     from pellucid.manifold.images import PatchManifoldTransform

@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid._base import NAMES_IN, Fitted, SavedMixin, unit_rows
+from pellucid._core.arrays import unit_rows
+from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid.manifold.kmeans import SphericalKMeans
 from pellucid.manifold.nearest import build_cells, nearest_atoms
 from pellucid.solvers import lasso

@@ -13,19 +13,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from pellucid._interrupts import Impatient, unchanged_by_failure, uninterrupted
-from pellucid._progress import progress
-from pellucid.blocks import is_lazy
+from pellucid._core.interrupts import SecondInterrupt, unchanged_by_failure, uninterrupted
+from pellucid._core.progress import progress
+from pellucid._core.threads import one_blas_thread
+from pellucid.manifold.base import BATCH, PatchModel
 from pellucid.manifold.blockwise import add_images, image_blocks, plus
 from pellucid.manifold.kmeans import spherical_kmeans
 from pellucid.manifold.nearest import Floats32
-from pellucid.manifold.onehot import graph_of_codes, with_mirror_images
-from pellucid.manifold.overlap import active_atoms, add_near_patches, add_whole_images
-from pellucid.manifold.patch_model import BATCH, PatchModel
+from pellucid.manifold.nearest_codes import graph_of_codes, with_mirror_images
 from pellucid.manifold.patches import Images, mirrored, patch_rows, second_moment, whitening_matrices
 from pellucid.manifold.spectral import solve_graph, solve_pairs
 from pellucid.manifold.statistics import GraphStatistics, PairStatistics
-from pellucid.solvers._threads import one_blas_thread
+from pellucid.manifold.threshold_codes import active_atoms, add_near_patches, add_whole_images
+from pellucid.rows import is_lazy
 
 # images whose pairs of atoms are counted at once
 COUNTED = 512
@@ -159,7 +159,7 @@ class PatchManifoldTransform(PatchModel):
     ) -> PatchManifoldTransform:
         """Fit to images, in one pass after the dictionary is made.
 
-        X may also be :class:`pellucid.blocks.Blocks` or a ``dask.array`` of images. ``checkpoint`` names a file that
+        X may also be :class:`pellucid.rows.Blocks` or a ``dask.array`` of images. ``checkpoint`` names a file that
         takes what was added up after each part of the images, from which the same call goes on when it was interrupted.
 
         Ctrl-C during the pass ends it: what was seen until then makes the model.
@@ -288,7 +288,7 @@ class PatchManifoldTransform(PatchModel):
                     with uninterrupted():
                         total = plus(total, graph_of_codes(codes[:waiting], len(self.atoms_), reach))
                         counted, waiting = counted + waiting, 0
-            except Impatient:
+            except SecondInterrupt:
                 raise
             except KeyboardInterrupt:
                 if not counted + waiting or not stoppable:
@@ -317,7 +317,7 @@ class PatchManifoldTransform(PatchModel):
                             add_near_patches(codes, len(block), shape, int(self.context), statistics)
                         done += len(block)
                     step(f"{done} of {len(images)} images")
-            except Impatient:
+            except SecondInterrupt:
                 raise
             except KeyboardInterrupt:
                 if not done or not stoppable:

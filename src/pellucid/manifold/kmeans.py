@@ -12,8 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid._base import NAMES_IN, Fitted, SavedMixin, unit_rows
-from pellucid._progress import progress
+from pellucid._core.arrays import unit_rows
+from pellucid._core.progress import progress
+from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid.manifold.nearest import Floats32, Integers, build_cells, mean_directions, nearest_atoms
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pellucid._base import unit_rows
-from pellucid.solvers._cholesky import kernel
-from pellucid.solvers._threads import run_rows
+from pellucid._core.arrays import unit_rows
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import run_rows
 
 Floats32 = NDArray[np.float32]
 Integers = NDArray[np.int64]

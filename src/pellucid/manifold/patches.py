@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid._extras import require
+from pellucid._core.checks import as_array
+from pellucid._core.extras import require
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import run_rows
 from pellucid.manifold.nearest import Floats32
-from pellucid.solvers._checks import as_array
-from pellucid.solvers._cholesky import kernel
-from pellucid.solvers._threads import run_rows
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
 # differences of pixels from 0 to 1 that are none

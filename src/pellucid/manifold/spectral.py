@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.manifold.statistics import GraphStatistics, PairStatistics, Statistics
-from pellucid.solvers._cholesky import Floats, Ints, kernel
-from pellucid.solvers._threads import one_blas_thread, run_rows
 
 # up to so many atoms a dense solver is as fast, and exact
 DENSE = 1500

@@ -17,12 +17,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid._base import NAMES_IN, Fitted, SavedMixin
-from pellucid._interrupts import unchanged_by_failure
-from pellucid.blocks import Blocks, as_blocks, is_lazy, lazily
+from pellucid._core.interrupts import unchanged_by_failure
+from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid.manifold.blockwise import checkpoint_of, packed, summed, unpacked
 from pellucid.manifold.codes import LassoCode, NearestCode, ThresholdCode
-from pellucid.manifold.differences import (
+from pellucid.manifold.neighbour_operators import (
     check_pairs,
     first_differences,
     local_weights,
@@ -33,6 +32,7 @@ from pellucid.manifold.differences import (
 )
 from pellucid.manifold.spectral import solve
 from pellucid.manifold.statistics import Statistics, code_statistics
+from pellucid.rows import Blocks, as_blocks, is_lazy, lazily
 
 CODES = {"nearest", "threshold", "lasso"}
 # rows of blocks that the dictionary is made from
@@ -147,7 +147,7 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ``pairs`` (m, 2) are row numbers of neighbours, for ``neighbors="pairs"``; ``groups`` (n,) names the sequence
         of each row, for ``neighbors="temporal"``.
 
-        X may be :class:`pellucid.blocks.Blocks` or a ``dask.array``: a sample makes the dictionary, neighbours are
+        X may be :class:`pellucid.rows.Blocks` or a ``dask.array``: a sample makes the dictionary, neighbours are
         looked for within a block, and one pass adds up the statistics of all blocks. ``checkpoint`` names a file that
         takes what was added up after each part, from which the same call goes on; an array is taken as blocks then.
         """

@@ -19,12 +19,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from pellucid._base import Fitted, SavedMixin, unit_rows
-from pellucid._interrupts import unchanged_by_failure
-from pellucid.blocks.texts import TextBlocks, is_texts
+from pellucid._core.arrays import unit_rows
+from pellucid._core.interrupts import unchanged_by_failure
+from pellucid._core.saved import Fitted, SavedMixin
 from pellucid.manifold.blockwise import checkpoint_of, packed, plus, summed, unpacked
 from pellucid.manifold.spectral import solve_graph
 from pellucid.manifold.statistics import GraphStatistics
+from pellucid.rows.texts import TextBlocks, is_texts
 
 # combining marks are in these ranges of characters
 MARKS = (range(0x300, 0x20000), range(0xE0100, 0xE01F0))
@@ -97,7 +98,7 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
     ) -> WordManifoldTransform:
         """Fit to texts, each a string or a list of tokens; one string is one text.
 
-        X may also be :class:`pellucid.blocks.TextBlocks` or a ``dask.bag``, which are gone through twice, first for the
+        X may also be :class:`pellucid.rows.TextBlocks` or a ``dask.bag``, which are gone through twice, first for the
         vocabulary. ``checkpoint`` names a file that takes what was added up after each part of the texts, from which
         the same call goes on when it was interrupted.
         """

@@ -6,7 +6,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, Literal
 
-from pellucid._extras import require
+from pellucid._core.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

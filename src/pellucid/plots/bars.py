@@ -24,36 +24,34 @@ def component_bars(
     x: ArrayLike,
     ax: Axes | None = None,
     *,
-    kind: str = "energy",
     active: Any = None,
     top: int = 12,
     title: str | None = None,
 ) -> Axes:
-    """The concepts that one item (d,) is made of, largest first.
+    """The concepts that one item (d,) is made of, largest first, and what is in none.
 
-    ``kind`` and ``active`` as in ``ConceptSubspaces.activity``; concepts beyond the first ``top`` share one bar.
+    ``active`` as in ``ConceptSubspaces.shares``; concepts beyond the first ``top`` share one bar.
     """
-    shares = model.activity(np.asarray(x).reshape(1, -1), kind, active)[0]
+    shares = model.shares(np.asarray(x).reshape(1, -1), active)[0]
     order = np.argsort(-shares, kind="stable")
     names = [str(model.concept_names_[j]) for j in order[:top]]
     values = shares[order[:top]].tolist()
     rest = order[top:]
-    if len(rest) and kind == "energy":
+    if len(rest):
         names.append(f"{len(rest)} others")
         values.append(float(shares[rest].sum()))
+    names.append("not in any concept")
+    values.append(1 - float(shares.sum()))
     ax = style.axes(ax, 5.4, 0.9 + ROW * len(names))
-    colours = [style.GREY if i >= top else style.BLUE for i in range(len(names))]
-    place = np.arange(len(names))
-    ax.barh(place, values, color=colours, height=0.72)
+    colours = [style.BLUE if i < min(top, len(order)) else style.GREY for i in range(len(names))]
+    ax.barh(np.arange(len(names)), values, color=colours, height=0.72)
     limit = max([*values, 1e-12])
     for i, value in enumerate(values):
-        said = f"{value:.0%}" if kind == "energy" else f"{value:.2f}"
-        ax.text(max(value, 0) + 0.012 * limit, i, said, va="center", fontsize=style.SIZE, color=style.FAINT)
+        ax.text(max(value, 0) + 0.012 * limit, i, f"{value:.0%}", va="center", fontsize=style.SIZE, color=style.FAINT)
     _rows(ax, names)
     ax.set_xlim(min([0.0, *values]), 1.12 * limit)
-    ax.set_xlabel("share of the item" if kind == "energy" else "cosine of the component and the item")
-    if kind == "energy":
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    ax.set_xlabel("share of the item")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     style.frame(ax, grid="x")
     style.title(ax, title)
     return ax

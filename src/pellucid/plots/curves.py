@@ -122,7 +122,7 @@ def _finish_curve(ax: Axes, measure: str, handles: list[Any], names: list[str], 
 
 
 def _whole_numbers(ax: Axes) -> None:
-    from pellucid._extras import require
+    from pellucid._core.extras import require
 
     ax.xaxis.set_major_locator(require("matplotlib.ticker", "plots").MaxNLocator(integer=True, min_n_ticks=1))
 

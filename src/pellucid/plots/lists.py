@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid._base import unit_rows
-from pellucid._extras import require
+from pellucid._core.arrays import unit_rows
+from pellucid._core.extras import require
 from pellucid.plots import _style as style
 from pellucid.preprocessing import CenteredNormalizer
 

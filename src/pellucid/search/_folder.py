@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._atomic import atomic_path, save_array
+from pellucid._core.atomic import atomic_path, save_array
 from pellucid.search._rows import Rows
-from pellucid.vectors._arrays import read_npy
+from pellucid.vectors import read_npy
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pellucid._atomic import atomic_path
-from pellucid._extras import require
+from pellucid._core.atomic import atomic_path
+from pellucid._core.extras import require
 
 CHUNK = 1 << 20
 CHECKSUM = 4

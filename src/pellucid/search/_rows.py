@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid.solvers._cholesky import kernel
-from pellucid.solvers._threads import run_rows
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import run_rows
 
 Singles = NDArray[np.float32]
 Doubles = NDArray[np.float64]

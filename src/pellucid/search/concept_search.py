@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from pellucid.concepts import ConceptSubspaces
 from pellucid.search.collection import Collection
-from pellucid.search.described import Described
 from pellucid.search.explanation import Explanation, explain
+from pellucid.search.score_cache import Described
 from pellucid.selection import diversify
 
 # a diverse list is chosen from this many times as many hits, and at least from so many

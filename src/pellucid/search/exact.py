@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
+from pellucid._core.threads import run_rows
 from pellucid.search._filters import matching
 from pellucid.search._rows import Positions, Rows, Singles, cosines, inverse_lengths, keep_best, products
 from pellucid.search.engines import Engine
-from pellucid.solvers._threads import run_rows
 
 # queries and scores that are held at a time
 QUERIES = 1024

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.concepts import ConceptSubspaces
 from pellucid.preprocessing import CenteredNormalizer
 

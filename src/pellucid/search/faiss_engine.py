@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._base import unit_rows
-from pellucid._extras import require
+from pellucid._core.arrays import unit_rows
+from pellucid._core.extras import require
+from pellucid._core.threads import get_threads
 from pellucid.search._filters import matching
 from pellucid.search._index_file import index_bytes, read_index, write_index
 from pellucid.search._rows import Positions, Rows
 from pellucid.search.engines import Engine, check_counts, check_kind
 from pellucid.search.exact import SPARE, ExactEngine, rank
-from pellucid.solvers._threads import get_threads
 
 KINDS = ("flat", "hnsw", "ivfpq")
 BLOCK = 16_384

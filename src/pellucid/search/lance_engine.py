@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from pellucid._extras import require
+from pellucid._core.extras import require
 from pellucid.search._rows import Positions, Singles
+from pellucid.search.database_engine import LoadedRows, MirrorEngine, State
 from pellucid.search.engines import check_counts, check_kind
 from pellucid.search.faiss_engine import CODEBOOK, GROWTH
-from pellucid.search.mirror import Held, MirrorEngine, State
 
 POSITION, VECTOR = "_position", "_vector"
 # positions that one deletion names
@@ -113,7 +113,7 @@ class LanceEngine(MirrorEngine):
             for name in (self.name, f"{self.name}_state"):
                 self._database().drop_table(name)
 
-    def _add(self, held: Held, s: int, before: State, after: State) -> None:
+    def _add(self, held: LoadedRows, s: int, before: State, after: State) -> None:
         import pyarrow as pa
 
         items = [field for field in held.items[s].schema if "binary" not in str(field.type)] if held.items else []
@@ -148,7 +148,7 @@ class LanceEngine(MirrorEngine):
             self._table.delete(f"{POSITION} IN ({', '.join(map(str, positions[start : start + NAMED].tolist()))})")
         self._record(after)
 
-    def _build(self, held: Held, before: State, after: State) -> None:
+    def _build(self, held: LoadedRows, before: State, after: State) -> None:
         if self.kind == "ivfpq" and len(held.rows) >= CODEBOOK and self._outgrown():
             index = require("lancedb.index", "lance").IvfPq(
                 distance_type="dot", num_partitions=self._lists(held), num_sub_vectors=self.code_bytes
@@ -176,7 +176,7 @@ class LanceEngine(MirrorEngine):
             known.num_unindexed_rows > max(LOOSE_ROWS, LOOSE_SHARE * known.num_indexed_rows)
         )
 
-    def _lists(self, held: Held) -> int:
+    def _lists(self, held: LoadedRows) -> int:
         return self.lists or max(1, int(np.sqrt(len(held.rows))))
 
     def _nearest(self, queries: Singles, k: int, where: Any, exact: bool) -> list[Positions]:

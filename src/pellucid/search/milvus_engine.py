@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pellucid._extras import require
+from pellucid._core.extras import require
 from pellucid.search._rows import Positions, Singles
+from pellucid.search.database_engine import LoadedRows, State, plain_items
 from pellucid.search.engines import EngineError
-from pellucid.search.mirror import Held, State, plain_items
-from pellucid.search.remote import GraphEngine, without_password
+from pellucid.search.graph_engine import GraphEngine, without_password
 
 POSITION, VECTOR, TOLD = "_position", "_vector", "_state"
 # where the state stands among the rows
@@ -85,7 +85,7 @@ class MilvusEngine(GraphEngine):
     def _clear(self) -> None:
         self._there().drop_collection(self.name, timeout=self.timeout)
 
-    def _add(self, held: Held, s: int, before: State, after: State) -> None:
+    def _add(self, held: LoadedRows, s: int, before: State, after: State) -> None:
         for first, block, items in held.blocks(s):
             beside = plain_items(items) if items is not None else [{}] * len(block)
             clash = beside[0].keys() & {POSITION, VECTOR, TOLD}
@@ -101,7 +101,7 @@ class MilvusEngine(GraphEngine):
             self._there().delete(self.name, ids=part, timeout=self.timeout)
         self._record(after)
 
-    def _build(self, held: Held, before: State, after: State) -> None:
+    def _build(self, held: LoadedRows, before: State, after: State) -> None:
         client = self._there()
         if before.index.removesuffix(GROWING) != self.recipe:
             client.release_collection(self.name, timeout=self.timeout)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pellucid._extras import require
+from pellucid._core.extras import require
 from pellucid.search._rows import Positions, Singles
+from pellucid.search.database_engine import LoadedRows, MirrorEngine, State, plain_items
 from pellucid.search.engines import EngineError, check_counts, check_kind
-from pellucid.search.mirror import Held, MirrorEngine, State, plain_items
 
 # PostgreSQL cuts longer names, and two of ours might become one
 LONGEST_NAME = 63 - len("_state")
@@ -187,7 +187,7 @@ class PostgresEngine(MirrorEngine):
     def _record(self, connection: Any, after: State) -> None:
         self._run(connection, "UPDATE {state} SET told = %s", after.text())
 
-    def _add(self, held: Held, s: int, before: State, after: State) -> None:
+    def _add(self, held: LoadedRows, s: int, before: State, after: State) -> None:
         with self._changing(before) as connection:
             if connection is None:
                 return
@@ -208,7 +208,7 @@ class PostgresEngine(MirrorEngine):
             self._run(connection, "DELETE FROM {table} WHERE position = ANY(%s)", positions.tolist())
             self._record(connection, after)
 
-    def _build(self, held: Held, before: State, after: State) -> None:
+    def _build(self, held: LoadedRows, before: State, after: State) -> None:
         with self._changing(before) as connection:
             if connection is None:
                 return

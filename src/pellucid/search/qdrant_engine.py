@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pellucid._extras import require
+from pellucid._core.extras import require
 from pellucid.search._rows import Positions, Singles
+from pellucid.search.database_engine import LoadedRows, State, plain_items
 from pellucid.search.engines import EngineError
-from pellucid.search.mirror import Held, State, plain_items
-from pellucid.search.remote import GraphEngine, without_password
+from pellucid.search.graph_engine import GraphEngine, without_password
 
 TOLD = "_state"
 # Qdrant's ids are not negative: the state is the first point, and rows follow
@@ -91,7 +91,7 @@ class QdrantEngine(GraphEngine):
     def _clear(self) -> None:
         self._there().delete_collection(self.name)
 
-    def _add(self, held: Held, s: int, before: State, after: State) -> None:
+    def _add(self, held: LoadedRows, s: int, before: State, after: State) -> None:
         for first, block, items in held.blocks(s):
             beside = plain_items(items) if items is not None else [{}] * len(block)
             if TOLD in beside[0]:
@@ -105,7 +105,7 @@ class QdrantEngine(GraphEngine):
             self._there().delete(self.name, points_selector=self._models.PointIdsList(points=ids), wait=True)
         self._record(after)
 
-    def _build(self, held: Held, before: State, after: State) -> None:
+    def _build(self, held: LoadedRows, before: State, after: State) -> None:
         if not self.local:
             self._there().update_collection(self.name, hnsw_config=self._graph())
         self._record(after)

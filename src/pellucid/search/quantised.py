@@ -12,12 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
+from pellucid._core.checks import as_array, as_matrix, check_finite
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.metrics import mean_average_precision, top_k
 from pellucid.search.exact import ExactEngine
-from pellucid.solvers._checks import as_array, as_matrix, check_finite
-from pellucid.solvers._cholesky import kernel
-from pellucid.solvers._threads import one_blas_thread, run_rows
 
 # table entries and scores held at a time
 ENTRIES = 1 << 22

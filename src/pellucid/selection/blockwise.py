@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid.blocks import Blocks
+from pellucid._core.arrays import Floats, Ints
+from pellucid.rows import Blocks
 from pellucid.selection.losses import column_lengths
-from pellucid.solvers._cholesky import Floats, Ints
 from pellucid.solvers.design import Columns, squares
 
 # numbers in columns that are kept once they were read: those that a solution may use come up again and again

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid._base import unit_rows
-from pellucid.solvers._checks import as_matrix, as_vector, check_finite, working_dtype
-from pellucid.solvers._cholesky import Ints
+from pellucid._core.arrays import Ints, unit_rows
+from pellucid._core.checks import as_matrix, as_vector, check_finite, working_dtype
 
 # at diversity ½ the least relevant row is this much behind the most relevant, against ½log(1 + 1) for a new direction:
 # ten of a hundred results then keep about 95 % of the plain list's mean cosine

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid.solvers._cholesky import Floats, Ints, kernel
-from pellucid.solvers.design import columns_in_a_block, large_zeros
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.kernels import kernel
+from pellucid.solvers.design import columns_in_a_block, mmap_zeros
 
 ISOMETRY, BASIS_PURSUIT = 0, 1
 # least eigenvalue: a column that depends on the others has an enormous loss, but one that compares
@@ -19,7 +20,7 @@ LOGS = 1 << 13
 
 def column_lengths(X: NDArray[Any]) -> Floats:
     """‖x_p‖ of the columns of X (D, P), without overflow."""
-    lengths, block = large_zeros(X.shape[1]), columns_in_a_block(len(X))
+    lengths, block = mmap_zeros(X.shape[1]), columns_in_a_block(len(X))
     for start in range(0, X.shape[1], block):
         part = np.asarray(X[:, start : start + block], dtype=np.float64)
         largest = np.abs(part).max(axis=0)
@@ -29,7 +30,7 @@ def column_lengths(X: NDArray[Any]) -> Floats:
 
 def log_symmetric_length(lengths: Floats, power: float) -> Floats:
     """log g(t), g(t) = (exp(t^c) + exp(t^−c)) / 2e (Eq. 8): 0 at t = 1, more elsewhere, infinite at t = 0."""
-    out = large_zeros(len(lengths))
+    out = mmap_zeros(len(lengths))
     with np.errstate(divide="ignore", over="ignore"):
         for start in range(0, len(lengths), LOGS):
             logs = power * np.log(lengths[start : start + LOGS])

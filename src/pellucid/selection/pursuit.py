@@ -14,15 +14,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid._base import NAMES_IN, Fitted, SavedMixin
-from pellucid.blocks import Blocks, is_lazy
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.checks import as_matrix, check_finite
+from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid.rows import Blocks, is_lazy
 from pellucid.selection.blockwise import BlockColumns
 from pellucid.selection.losses import BASIS_PURSUIT, ISOMETRY, column_lengths, log_symmetric_length
 from pellucid.selection.search import Choice, Objective, best_choice, exhaustive, greedy, swap
-from pellucid.solvers._checks import as_matrix, check_finite
-from pellucid.solvers._cholesky import Floats, Ints
+from pellucid.solvers.basis_pursuit import basis_pursuit
 from pellucid.solvers.design import Columns
-from pellucid.solvers.design_face import basis_pursuit
 
 # normalised columns are at least exp of this as long as the longest: below, double precision would lose them
 LOG_FLOOR = -11.0
@@ -115,7 +115,7 @@ class IsometryPursuit(SelectorMixin, SavedMixin, BaseEstimator):
     def fit(self, X: Any, y: object = None) -> IsometryPursuit:
         """Choose among the columns of X (D, P).
 
-        X may be a ``dask.array``, or :class:`pellucid.blocks.Blocks` that hold a row for each column (P, D): the passes
+        X may be a ``dask.array``, or :class:`pellucid.rows.Blocks` that hold a row for each column (P, D): the passes
         over all columns then go through blocks, and only columns that a solution may use are held.
         """
         self._validate_params()

@@ -14,9 +14,10 @@ from math import comb
 
 import numpy as np
 
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import run_rows
 from pellucid.selection.losses import log_loss
-from pellucid.solvers._cholesky import Floats, Ints, kernel
-from pellucid.solvers._threads import run_rows
 
 # losses (as logarithms) closer than this are equal: round-off must not decide between ties
 EQUAL = 1e-12

@@ -1,9 +1,9 @@
 """The numeric core: arrays in, arrays and a certificate out. It knows no estimator and touches no file."""
 
-from pellucid.solvers._batch import Codes
-from pellucid.solvers._threads import get_threads, set_threads
+from pellucid._core.threads import get_threads, set_threads
+from pellucid.solvers.basis_pursuit import Pursuit, basis_pursuit
+from pellucid.solvers.batch import Codes
 from pellucid.solvers.box import BoxSolution, box_qp
-from pellucid.solvers.design_face import Pursuit, basis_pursuit
 from pellucid.solvers.greedy import group_omp, nonnegative_omp
 from pellucid.solvers.lasso import SparseCodes, lasso, lasso_gram
 from pellucid.solvers.nonnegative import Cone, nnls, nnls_gram

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.solvers._batch import Problem
-from pellucid.solvers._checks import (
+from pellucid._core.checks import (
     as_mask,
     as_matrix,
     as_vector,
@@ -18,6 +17,7 @@ from pellucid.solvers._checks import (
     check_iteration,
     warn_unconverged,
 )
+from pellucid.solvers.batch import Problem
 
 
 @dataclass(frozen=True)

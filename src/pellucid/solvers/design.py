@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid.solvers._cholesky import Floats, Ints, back_substitute, factorise, forward_substitute, kernel
-from pellucid.solvers._threads import one_blas_thread, run_rows
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.cholesky import back_substitute, factorise, forward_substitute
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import one_blas_thread, run_rows
 
 # numbers in a block of columns, and in columns that are few: a block and its product stay in the cache
 BLOCK = FEW = 1 << 16
@@ -33,7 +35,7 @@ SMALL = 24
 SHARED_OUT = 1 << 18
 
 
-def large_zeros(count: int, dtype: Any = np.float64) -> NDArray[Any]:
+def mmap_zeros(count: int, dtype: Any = np.float64) -> NDArray[Any]:
     """Zeros in memory that goes back to the system when they are let go, where they are many: malloc may keep what is
     freed, in pieces too small for the next array."""
     size = count * np.dtype(dtype).itemsize
@@ -64,7 +66,7 @@ class Columns:
             return np.asarray(self.X[:, wanted], dtype=np.float64)
         if isinstance(wanted, slice):
             return np.asarray(np.multiply(self.X[:, wanted], self.scale[wanted], dtype=np.float64))
-        out = large_zeros(self.dimension * len(wanted)).reshape(self.dimension, -1)
+        out = mmap_zeros(self.dimension * len(wanted)).reshape(self.dimension, -1)
         rows = range(self.dimension) if out.nbytes > LARGE else [slice(None)]  # a second copy is small
         for row in rows:
             np.multiply(self.X[row, wanted], self.scale[wanted], out=out[row])
@@ -93,7 +95,7 @@ class Columns:
         """‖V w_p‖² of every column."""
         if self.few is not None:
             return squares(V @ self.few)
-        out = large_zeros(self.count)
+        out = mmap_zeros(self.count)
 
         def part(first: int, last: int) -> None:
             for start in range(first, last, self.block):
@@ -106,7 +108,7 @@ class Columns:
 
     def forms(self, S: Floats) -> Floats:
         """w_pᵀ S w_p of every column."""
-        out = large_zeros(self.count)
+        out = mmap_zeros(self.count)
         for part, block in self.blocks():
             np.einsum("ij,ij->j", block, S @ block, out=out[part])
         return out

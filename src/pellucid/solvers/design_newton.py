@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, get_lapack_funcs
 
-from pellucid.solvers._cholesky import Floats, Ints, back_substitute, factorise, forward_substitute, kernel
-from pellucid.solvers.design import SMALL, Columns, large_zeros, moment
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.cholesky import back_substitute, factorise, forward_substitute
+from pellucid._core.kernels import kernel
+from pellucid.solvers.design import SMALL, Columns, mmap_zeros, moment
 
 # numbers in a block of gradients
 PANEL = 1 << 15
@@ -107,9 +109,9 @@ class System:
     def _gram(self, kind: np.dtype) -> NDArray[np.floating]:
         """Σ curvature_p B_p B_pᵀ, packed."""
         size = self.symmetric.size
-        total = large_zeros(size * (size + 1) // 2, kind)
+        total = mmap_zeros(size * (size + 1) // 2, kind)
         rows = max(16, PANEL // size)
-        panel = large_zeros(rows * size, kind).reshape(rows, size)
+        panel = mmap_zeros(rows * size, kind).reshape(rows, size)
         turned = self.Q.T @ self.V
         for part, block in self.columns.blocks():
             roots = np.sqrt(np.broadcast_to(self._curvature(part), block.shape[1]))

@@ -9,15 +9,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from pellucid.solvers._cholesky import Floats, Ints, kernel
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.kernels import kernel
 from pellucid.solvers.design import (
     SMALL,
     TOGETHER,
     Columns,
     Design,
     dual_value,
-    large_zeros,
     lengths_under,
+    mmap_zeros,
     moment,
     primal_value,
 )
@@ -84,7 +85,7 @@ def follow_path(
             break
         V, weights = V_new, weights + length * change
         if index.size < columns.count:
-            index, weights = _change_of_staff(index, weights, np.setdiff1d(fresh, index), s, most)
+            index, weights = _update_active_columns(index, weights, np.setdiff1d(fresh, index), s, most)
             del W  # before there is another
             W = columns.take(index)
         z = 1.0 - s[index]
@@ -280,7 +281,7 @@ def _first_reached(V: Floats, dV: Floats, W: Floats) -> float:
 
 def _of_largest(s: Floats, most: int) -> Ints:
     """Where the ``most`` largest stand, ascending."""
-    order = large_zeros(len(s))
+    order = mmap_zeros(len(s))
     order[:] = s
     order.partition(len(s) - most)
     return np.sort(_largest(np.flatnonzero(s >= order[len(s) - most]), s, most))
@@ -290,7 +291,7 @@ def _largest(index: Ints, s: Floats, most: int) -> Ints:
     return index if index.size <= most else index[np.argpartition(-s[index], most)[:most]]
 
 
-def _change_of_staff(index: Ints, weights: Floats, fresh: Ints, s: Floats, most: int) -> tuple[Ints, Floats]:
+def _update_active_columns(index: Ints, weights: Floats, fresh: Ints, s: Floats, most: int) -> tuple[Ints, Floats]:
     """Let in the ``fresh`` columns with about the weights that the central path would give them, and let go of those
     that have next to none once there are more than ``most``; one that was let go wrongly will be in the way again."""
     mu = float(weights @ (1.0 - s[index])) / len(index)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.solvers._batch import Codes, Problem, certified, correlations, gram, run_blocks
-from pellucid.solvers._checks import FloatMatrix, as_array, as_atoms, as_matrix, check_width
-from pellucid.solvers._cholesky import Floats, Ints, kernel
-from pellucid.solvers._kernel import SWEEPS, descend, finish, kkt_residual, refresh
+from pellucid._core.arrays import FloatMatrix, Floats, Ints
+from pellucid._core.checks import as_array, as_atoms, as_matrix, check_width
+from pellucid._core.kernels import kernel
+from pellucid.solvers.batch import Codes, Problem, certified, correlations, gram, run_blocks
+from pellucid.solvers.coordinate_descent import SWEEPS, descend, finish, kkt_residual, refresh
 
 # greedy steps solve tiny problems, which the active set settles exactly; the limit only guards against a hang
 STEPS = 10_000

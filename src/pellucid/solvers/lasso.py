@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.solvers._batch import Problem, correlations, gram, run_blocks, starting_codes
-from pellucid.solvers._checks import (
-    FloatMatrix,
+from pellucid._core.arrays import FloatMatrix
+from pellucid._core.checks import (
     as_atoms,
     as_gram,
     as_mask,
@@ -25,6 +24,7 @@ from pellucid.solvers._checks import (
     warn_unconverged,
     working_dtype,
 )
+from pellucid.solvers.batch import Problem, correlations, gram, run_blocks, starting_codes
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.solvers._batch import (
-    Codes,
-    Problem,
-    certified,
-    correlations,
-    gram,
-    mask_block,
-    run_blocks,
-    starting_codes,
-)
-from pellucid.solvers._checks import (
-    FloatMatrix,
+from pellucid._core.arrays import FloatMatrix
+from pellucid._core.checks import (
     as_atoms,
     as_gram,
     as_mask,
@@ -27,6 +17,16 @@ from pellucid.solvers._checks import (
     check_width,
     for_kernel,
     working_dtype,
+)
+from pellucid.solvers.batch import (
+    Codes,
+    Problem,
+    certified,
+    correlations,
+    gram,
+    mask_block,
+    run_blocks,
+    starting_codes,
 )
 
 

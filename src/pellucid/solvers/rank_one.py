@@ -11,15 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 
-from pellucid.solvers._checks import (
-    FloatMatrix,
-    as_matrix,
-    as_vector,
-    check_finite,
-    check_iteration,
-    warn_unconverged,
-    working_dtype,
-)
+from pellucid._core.arrays import FloatMatrix
+from pellucid._core.checks import as_matrix, as_vector, check_finite, check_iteration, warn_unconverged, working_dtype
 
 # below this many entries on the short side a dense eigenproblem is cheaper than iterating
 DENSE = 24

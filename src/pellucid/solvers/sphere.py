@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from pellucid.solvers._checks import as_matrix, as_vector, check_finite, warn_unconverged
+from pellucid._core.checks import as_matrix, as_vector, check_finite, warn_unconverged
 
 TOL = 1e-10
 # a part of b, of a problem whose largest number is 1, that no residual in float64 can see

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pellucid._extras import require
+from pellucid._core.extras import require
 from pellucid.vectors._common import (
     VectorFile,
     as_floats,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pellucid._atomic import atomic_path, save_array
+from pellucid._core.atomic import atomic_path, save_array
 from pellucid.vectors._common import VectorFileError, as_floats, fail, listed
 
 GROUP_BYTES = 16 * 2**20  # of vectors in one row group: what a reader holds at once

@@ -43,8 +43,6 @@ export interface Hit {
 export interface Part {
   concept: string;
   share: number;
-  energy: number;
-  cosine: number;
 }
 export interface Parts {
   id: string;

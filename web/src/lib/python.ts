@@ -25,9 +25,7 @@ const row = (id: string) => `x = collection.vectors([collection.position(${quote
 const block = (...lines: string[]) => lines.join("\n") + "\n";
 
 const sharesOf = (concept: string) => [
-  "X = collection.vectors()",
-  `mine = model.groups_ == list(model.concept_names_).index(${quote(concept)})`,
-  "share = (model.encode(X) * (X @ model.atoms_.T))[:, mine].sum(axis=1) / (X * X).sum(axis=1)",
+  `share = model.shares(collection.vectors())[:, list(model.concept_names_).index(${quote(concept)})]`,
 ];
 
 export interface Asked {
@@ -55,8 +53,8 @@ export const python = {
       '    print(hit.rank, f"{hit.score:.3f}", hit.item)');
   },
   parts: (id: string) =>
-    block(...opening(false), row(id), "terms = model.components(x)[0] @ x[0] / (x[0] @ x[0])  # they add up to what is explained",
-      "for name, share in zip(model.concept_names_, terms):", '    print(f"{share:6.1%}  {name}")'),
+    block(...opening(false), row(id), "for name, share in zip(model.concept_names_, model.shares(x)[0]):  # they add up to what is explained",
+      '    print(f"{share:6.1%}  {name}")'),
   explain: (x: string, y: string) => block(...opening(true), `print(search.explain(${quote(x)}, ${quote(y)}))`),
   item: (id: string) => block(...opening(false), `print(collection.item(collection.position(${quote(id)})))`),
   map: () =>
@@ -67,10 +65,8 @@ export const python = {
     block(...opening(false), ...sharesOf(concept),
       `for row in (-share).argsort()[:${k}]:`, '    print(f"{share[row]:6.1%}", collection.ids[row])'),
   concepts: () =>
-    block(...opening(false), "X = collection.vectors()", "terms = model.encode(X) * (X @ model.atoms_.T)",
-      "for j, name in enumerate(model.concept_names_):",
-      '    share = terms[:, model.groups_ == j].sum(axis=1) / (X * X).sum(axis=1)',
-      '    print(f"{share.mean():6.1%}  {name}")'),
+    block(...opening(false), "shares = model.shares(collection.vectors())",
+      "for name, share in zip(model.concept_names_, shares.mean(axis=0)):", '    print(f"{share:6.1%}  {name}")'),
   cooccurrence: () =>
     block(...opening(false), 'used = model.encode(collection.vectors(), method="omp") > 0',
       "on = [used[:, model.groups_ == j].any(axis=1) for j in range(len(model.concept_names_))]",

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pellucid._core.arrays import Floats
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import run_rows
 from pellucid.manifold.nearest import Floats32, Integers
 from pellucid.manifold.statistics import PairStatistics
-from pellucid.solvers._cholesky import Floats, kernel
-from pellucid.solvers._threads import run_rows
 
 # rows whose products with all atoms are made at once
 ROWS = 128

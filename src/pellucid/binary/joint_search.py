@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pellucid._core.arrays import Floats
+from pellucid._core.kernels import kernel
 from pellucid.binary.adaptive import random_basis
-from pellucid.binary.counts import Bits
-from pellucid.solvers._cholesky import Floats, kernel
+from pellucid.binary.packed_bits import Bits
 
 # starts for each number of concepts, and how often some concepts of the best are drawn anew
 STARTS, AGAIN = 32, 2

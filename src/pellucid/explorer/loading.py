@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pellucid import persistence
-from pellucid.binary.model import BinaryModel
+from pellucid.binary.base import BinaryModel
 from pellucid.clusters import CommonalityClustering
 from pellucid.concepts import ConceptSubspaces
 

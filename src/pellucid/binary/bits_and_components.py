@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.binary.counts import Bits
+from pellucid._core.arrays import FloatMatrix, Floats
+from pellucid._core.kernels import kernel
+from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sampling import polar
 from pellucid.binary.weights import alignment, concept_overlaps, strongest
-from pellucid.solvers._checks import FloatMatrix
-from pellucid.solvers._cholesky import Floats, kernel
 
 ROUNDS = 30
 # W needs few rounds while the bits still change

@@ -8,8 +8,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from pellucid.search.database_engine import MirrorEngine
 from pellucid.search.engines import check_counts, check_kind
-from pellucid.search.mirror import MirrorEngine
 
 TOKEN = "PELLUCID_ENGINE_TOKEN"
 

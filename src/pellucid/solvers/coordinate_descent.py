@@ -13,18 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid.solvers._cholesky import (
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.cholesky import (
     ROUND_OFF,
-    Floats,
-    Ints,
     append,
     back_substitute,
     delete,
     factorise,
     factorise_pivoted,
     forward_substitute,
-    kernel,
 )
+from pellucid._core.kernels import kernel
 
 # coordinate descent hands over to the active set after this many sweeps at the latest
 SWEEPS = 40

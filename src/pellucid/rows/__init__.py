@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._extras import require
-from pellucid.blocks._parts import (
+from pellucid._core.extras import require
+from pellucid.rows.parts import (
     Array,
     Part,
     array_parts,
@@ -230,4 +230,4 @@ def _submit(client: Any, held: Any, part: Part, extra: tuple[Any, ...]) -> Any:
     return client.compute(require("dask", "dask").delayed(on_chunk, pure=False)(held, part.then, part.chunk, extra))
 
 
-from pellucid.blocks.texts import TextBlocks  # noqa: E402 which are Blocks themselves
+from pellucid.rows.texts import TextBlocks  # noqa: E402 which are Blocks themselves

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid._base import NAMES_IN, Fitted, SavedMixin
-from pellucid.binary.counts import Bits
-from pellucid.binary.refine import components, nearest_bits
+from pellucid._core.arrays import Floats
+from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid.binary.bits_and_components import components, nearest_bits
+from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sampling import energies
 from pellucid.binary.spectrum import Spectrum, spectrum_of_items, spectrum_of_kernel
 from pellucid.binary.weights import alignment, fit_weights
-from pellucid.solvers._cholesky import Floats
 
 BLOCK = 1 << 14
 

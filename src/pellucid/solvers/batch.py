@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid.solvers._checks import ADVICE, FloatMatrix, as_matrix, attainable, check_finite, warn_unconverged
-from pellucid.solvers._cholesky import kernel
-from pellucid.solvers._kernel import solve_rows
-from pellucid.solvers._threads import one_blas_thread, run_rows
+from pellucid._core.arrays import FloatMatrix
+from pellucid._core.checks import ADVICE, as_matrix, attainable, check_finite, warn_unconverged
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import one_blas_thread, run_rows
+from pellucid.solvers.coordinate_descent import solve_rows
 
 # entries of C that one thread holds at a time
 BLOCK_ENTRIES = 1 << 20

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.binary.certainty import certain
-from pellucid.binary.counts import Bits
-from pellucid.binary.items import FIRST, Assignment, all_cuts
-from pellucid.binary.local import kernel_loss
-from pellucid.binary.refine import to_bits, unique_columns
+from pellucid._core.arrays import Floats, Ints
+from pellucid.binary.bit_flips import kernel_loss
+from pellucid.binary.bits_and_components import to_bits, unique_columns
+from pellucid.binary.incremental import FIRST, Assignment, all_cuts
+from pellucid.binary.packed_bits import Bits
+from pellucid.binary.significance import certain
 from pellucid.binary.spectrum import spectrum_of_kernel
 from pellucid.binary.weights import fit_weights, imbalance
-from pellucid.solvers._cholesky import Floats, Ints
 
 # what is left of a kernel of unit norm below this is round-off
 EXACT = 1e-12

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.search._lock import Locked, locked
 from pellucid.search._rows import Positions, Rows, Singles
 from pellucid.search.engines import Engine, EngineError
@@ -58,7 +58,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Held:
+class LoadedRows:
     """The rows of a collection as an engine was last given them."""
 
     rows: Rows
@@ -118,7 +118,7 @@ class MirrorEngine(Engine):
         """Remove the table."""
 
     @abstractmethod
-    def _add(self, held: Held, s: int, before: State, after: State) -> None:
+    def _add(self, held: LoadedRows, s: int, before: State, after: State) -> None:
         """Write segment s, which may be there in part, and then the state."""
 
     @abstractmethod
@@ -126,7 +126,7 @@ class MirrorEngine(Engine):
         """Take rows out, some of which may be gone already, and then write the state."""
 
     @abstractmethod
-    def _build(self, held: Held, before: State, after: State) -> None:
+    def _build(self, held: LoadedRows, before: State, after: State) -> None:
         """Make the index, and then write the state."""
 
     @abstractmethod
@@ -157,7 +157,7 @@ class MirrorEngine(Engine):
     ) -> None:
         rows = Rows(segments)
         named = tuple(keys) or tuple(f"{len(s)}-{zlib.crc32(np.ascontiguousarray(s).data):08x}" for s in rows.segments)
-        self._held = Held(rows, alive, named, items, int(np.count_nonzero(alive)))
+        self._held = LoadedRows(rows, alive, named, items, int(np.count_nonzero(alive)))
         if self.local and folder is None and self._temporary is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="pellucid-")
         place = folder if self._temporary is None else Path(self._temporary.name)
@@ -235,7 +235,7 @@ class MirrorEngine(Engine):
             positions[i], scores[i] = rank(held.rows, candidates, wanted[i], k)
         return positions, scores
 
-    def _found(self, held: Held, queries: Singles, k: int, where: Any) -> list[Positions]:
+    def _found(self, held: LoadedRows, queries: Singles, k: int, where: Any) -> list[Positions]:
         """For each query at least k positions, if there are so many that count."""
         for exact in (False, True):
             found = self.again(partial(self._nearest, queries, k + SPARE, where, exact))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid import vectors
-from pellucid._extras import require
+from pellucid._core.extras import require
 
 Array = NDArray[Any]
 Each = tuple[int, ...]  # shape of one row

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pellucid.binary.counts import Bits
+from pellucid._core.arrays import Floats
+from pellucid._core.checks import as_matrix, as_nonnegative, check_finite
+from pellucid._core.threads import one_blas_thread
+from pellucid.binary.packed_bits import Bits
 from pellucid.binary.weights import (
     alignment,
     as_bits,
@@ -17,9 +20,6 @@ from pellucid.binary.weights import (
     kernel_norm,
     quadratic,
 )
-from pellucid.solvers._checks import as_matrix, as_nonnegative, check_finite
-from pellucid.solvers._cholesky import Floats
-from pellucid.solvers._threads import one_blas_thread
 
 # a flip must lower the loss by this share of ‖K̄‖² = 1, or it is round-off
 LEAST_GAIN = 1e-12

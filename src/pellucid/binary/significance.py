@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid.binary.counts import Bits
+from pellucid._core.arrays import Floats, Ints
+from pellucid.binary.packed_bits import Bits
 from pellucid.binary.weights import concept_overlaps, fit_weights
-from pellucid.solvers._cholesky import Floats, Ints
 
 # a concept must weigh this many of its standard errors
 ERRORS = 3.0

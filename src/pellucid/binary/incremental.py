@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid.binary.counts import Bits, packed, shared_items
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.kernels import kernel
+from pellucid.binary.packed_bits import Bits, packed, shared_items
 from pellucid.binary.weights import kernel_norm
-from pellucid.solvers._cholesky import Floats, Ints, kernel
 
 # all cuts of that many first items are weighed at once
 FIRST = 6

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FloatMatrix = NDArray[np.floating[Any]]
+from pellucid._core.arrays import FloatMatrix
+
 ADVICE = "raise max_iter or tol, or add a ridge"
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.blocks import Blocks, current_client
-from pellucid.blocks._parts import Part
+from pellucid.rows import Blocks, current_client
+from pellucid.rows.parts import Part
 
 
 class TextBlocks(Blocks):
@@ -23,7 +23,7 @@ class TextBlocks(Blocks):
     source : texts, a ``dask.bag`` of texts, or the path of a UTF-8 file with a text in each line, or of a folder of
         such files (.txt), each of which is a part
     rows : texts in a block; a partition of a ``dask.bag`` is a block
-    client : as for :class:`pellucid.blocks.Blocks`
+    client : as for :class:`pellucid.rows.Blocks`
 
     The texts of files and of a ``dask.bag`` are counted first, which is a pass over them.
     """

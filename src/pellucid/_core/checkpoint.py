@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._atomic import atomic_path
+from pellucid._core.atomic import atomic_path
 
 KEY = "pellucid-checkpoint"
 FORMAT = 1

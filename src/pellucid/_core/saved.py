@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 
 class Fitted(NamedTuple):
     """A fitted array: its kind ("f" float, "i" whole numbers, "b" bool, "U" text), its shape, and whether it may lack.
@@ -34,12 +31,3 @@ class SavedMixin:
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
         def _validate_params(self) -> None: ...
-
-
-def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
-    """Rows of unit length; rows of zeros stay as they are."""
-    # a row of huge or tiny numbers would over- or underflow when squared
-    largest = np.abs(X).max(axis=-1, keepdims=True, initial=0.0)
-    scaled = X / np.where(largest > 0, largest, 1).astype(X.dtype)
-    lengths = np.sqrt(np.einsum("...i,...i->...", scaled, scaled, dtype=np.float64))[..., None]
-    return np.asarray(scaled / np.where(lengths > 0, lengths, 1).astype(X.dtype))

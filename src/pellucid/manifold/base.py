@@ -12,14 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from pellucid._base import Fitted, SavedMixin, unit_rows
-from pellucid._progress import progress
-from pellucid.blocks import Blocks, is_lazy, lazily
+from pellucid._core.arrays import unit_rows
+from pellucid._core.progress import progress
+from pellucid._core.saved import Fitted, SavedMixin
 from pellucid.manifold.blockwise import BlockImages
 from pellucid.manifold.nearest import Cells, Floats32, build_cells
-from pellucid.manifold.onehot import Codes, look_up, nearest_codes, pooled
-from pellucid.manifold.overlap import ActiveAtoms, active_atoms, sum_of_atoms
+from pellucid.manifold.nearest_codes import Codes, look_up, nearest_codes, pooled
 from pellucid.manifold.patches import Images, Preparation
+from pellucid.manifold.threshold_codes import ActiveAtoms, active_atoms, sum_of_atoms
+from pellucid.rows import Blocks, is_lazy, lazily
 
 # images that are prepared and coded at once
 BATCH = 128

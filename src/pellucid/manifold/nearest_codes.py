@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import run_rows
 from pellucid.manifold.nearest import Cells, Floats32, Integers, nearest_atoms
 from pellucid.manifold.statistics import GraphStatistics
-from pellucid.solvers._cholesky import kernel
-from pellucid.solvers._threads import run_rows
 
 Codes = NDArray[np.int32]
 BLANK = -1

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
+from pellucid._core.threads import one_blas_thread
 from pellucid.concepts.labels import Indicator
-from pellucid.solvers._threads import one_blas_thread
 
 if TYPE_CHECKING:
     from pellucid.concepts.estimator import ConceptSubspaces

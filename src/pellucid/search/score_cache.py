@@ -8,12 +8,11 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._atomic import save_array
+from pellucid._core.atomic import save_array
 from pellucid.concepts import ConceptSubspaces
 from pellucid.search._rows import Rows
 from pellucid.search.collection import Collection
-from pellucid.vectors import VectorFileError
-from pellucid.vectors._arrays import read_npy
+from pellucid.vectors import VectorFileError, read_npy
 
 FOLDER = "described"
 # rows described at a time

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class Impatient(KeyboardInterrupt):
+class SecondInterrupt(KeyboardInterrupt):
     """A second Ctrl-C, which does not wait: what was under way is not whole."""
 
 
@@ -27,7 +27,7 @@ def uninterrupted() -> Iterator[None]:
 
     def hold(number: int, frame: Any) -> None:
         if held:
-            raise Impatient
+            raise SecondInterrupt
         held.append((number, frame))
 
     signal.signal(signal.SIGINT, hold)

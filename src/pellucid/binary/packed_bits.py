@@ -9,8 +9,9 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from pellucid.solvers._cholesky import Floats, kernel
-from pellucid.solvers._threads import run_rows
+from pellucid._core.arrays import Floats
+from pellucid._core.kernels import kernel
+from pellucid._core.threads import run_rows
 
 Bits = NDArray[np.uint8]
 Words = NDArray[np.uint64]

@@ -5,29 +5,16 @@ Throughout, ``free[:n]`` lists the coordinates, row i of L belongs to free[i], a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pellucid._core.arrays import Floats, Ints
+from pellucid._core.kernels import kernel
 
 # a pivot (squared distance to the span of the others, of 1) that a factorisation in one go trusts
 SAFE_PIVOT = 1e-10
 # a pivot below this share of what cancelled in it is nothing but round-off
 ROUND_OFF = 1e-14
 EPS = 2.2e-16
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def kernel(function: Function) -> Function:
-    """Compile when first called. Without the interpreter's lock, since rows are shared out to threads; sums may be
-    reordered, but infinities and NaN keep their meaning."""
-    return cast(Function, njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function))
 
 
 @kernel

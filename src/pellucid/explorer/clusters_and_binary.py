@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._base import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.binary import IterativeAssignment, analogram_of
 from pellucid.clusters import part_shares
 from pellucid.explorer.items import Items
 from pellucid.explorer.layout import Progress, sample
-from pellucid.explorer.models import Models
+from pellucid.explorer.loading import Models
 from pellucid.explorer.preparation import BLOCK, Preparation, Task
 from pellucid.plots.graphs import node_places
 from pellucid.preprocessing import CenteredNormalizer
