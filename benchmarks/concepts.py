@@ -21,9 +21,9 @@ def run(results: Path) -> None:
     Y = np.column_stack([mask[:, groups == g].any(axis=1) for g in range(12)])
     X32 = X.astype(np.float32)
     settings = {"n_atoms": 10, "max_iter": SWEEPS, "tol": 0}
-    ConceptSubspaces(10, max_iter=1).fit(X[:500], Y[:500])
-    ConceptSubspaces(10, max_iter=1).fit(X32[:500], Y[:500])
-    ours = ConceptSubspaces(**settings).fit(X, Y)
+    ConceptSubspaces(10, max_iter=1, center=False).fit(X[:500], Y[:500])
+    ConceptSubspaces(10, max_iter=1, center=False).fit(X32[:500], Y[:500])
+    ours = ConceptSubspaces(**settings, center=False).fit(X, Y)
 
     # one sweep of the transcription takes as long as ten of ours many times over: time one, count ten
     one = []
@@ -42,8 +42,8 @@ def run(results: Path) -> None:
     row = compare(
         "fit, 20 000 × 512, 12 concepts of 10 atoms, 10 sweeps, float64",
         {
-            "ours": lambda: ConceptSubspaces(**settings).fit(X, Y),
-            "ours in float32": lambda: ConceptSubspaces(**settings).fit(X32, Y),
+            "ours": lambda: ConceptSubspaces(**settings, center=False).fit(X, Y),
+            "ours in float32": lambda: ConceptSubspaces(**settings, center=False).fit(X32, Y),
             "MiniBatchDictionaryLearning(positive_code=True), 1 pass, no labels": lambda: learner.fit(X32),
         },
         rounds=3,
@@ -61,7 +61,7 @@ def taken_apart():
     """A row as parts of 12 concepts, or as words of a vocabulary: SpLiCE's positive lasso, row by row."""
     rows, words = dictionary(1000, 384, 10_000)
     rows, alpha, few = rows.astype(np.float32), 0.15, 5
-    model = ConceptSubspaces(10, max_iter=1).fit(rows, np.eye(12, dtype=bool)[np.arange(len(rows)) % 12])
+    model = ConceptSubspaces(10, max_iter=1, center=False).fit(rows, np.eye(12, dtype=bool)[np.arange(len(rows)) % 12])
     peer = Lasso(alpha / rows.shape[1], positive=True, fit_intercept=False, tol=1e-8, max_iter=100_000)
 
     def row_by_row():

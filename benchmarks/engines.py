@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.harness import circumstances, seconds
 from pellucid.datasets import load_scenes
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection
 
 K, QUERIES, ROWS, DIMENSION = 20, 100, 50_000, 128

@@ -107,7 +107,7 @@ def _searches(folder: Path, minute: float) -> list[tuple[str, str, str]]:
     rng = np.random.default_rng(1)
     sample = rng.normal(size=(2000, DIMENSION)).astype(np.float32)
     labels = np.eye(CONCEPTS, dtype=bool)[np.arange(2000) % CONCEPTS]
-    model = ConceptSubspaces(8, max_iter=2).fit(sample, labels, [f"concept {j}" for j in range(CONCEPTS)])
+    model = ConceptSubspaces(8, max_iter=2, center=False).fit(sample, labels, [f"concept {j}" for j in range(CONCEPTS)])
     rows = []
     with _served(folder, ITEMS, DIMENSION, model) as server:
         assert server.app.state.pellucid.preparation.wait(900)

@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 from pellucid import ConceptSubspaces
 from pellucid.datasets import load_scenes
 from pellucid.explorer import layout
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection
 
 KEPT = 10
@@ -20,7 +20,7 @@ KEPT = 10
 
 def measures(X: np.ndarray, scenes) -> None:
     train, unseen = scenes.split.train, np.concatenate([scenes.split.queries, scenes.split.candidates])
-    model = ConceptSubspaces(6, random_state=0).fit(X[train], scenes.coarse[train], scenes.coarse_names)
+    model = ConceptSubspaces(6, random_state=0, center=False).fit(X[train], scenes.coarse[train], scenes.coarse_names)
     rows, truth = X[unseen], scenes.coarse[unseen]
     parts = model.components(rows)
     energy = np.einsum("njd,njd->nj", parts, parts)

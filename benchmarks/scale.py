@@ -103,7 +103,7 @@ def measure(folder: Path, workers: int) -> dict[str, Any]:
 
 
 def fit(X: Any, Y: Any, sweeps: int) -> ConceptSubspaces:
-    return ConceptSubspaces(ATOMS, update="bcd", max_iter=sweeps, tol=0, random_state=0).fit(X, Y)
+    return ConceptSubspaces(ATOMS, update="bcd", max_iter=sweeps, tol=0, random_state=0, center=False).fit(X, Y)
 
 
 @contextmanager

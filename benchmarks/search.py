@@ -27,7 +27,7 @@ ENGINES = {
 def run(results: Path, rows: int = ROWS) -> None:
     X, atoms, mask, groups = grouped(6_000, DIMENSION, dtype=np.float32)
     Y = np.column_stack([mask[:, groups == g].any(axis=1) for g in range(12)])
-    model = ConceptSubspaces(10, max_iter=3).fit(X, Y, [f"concept {g}" for g in range(12)])
+    model = ConceptSubspaces(10, max_iter=3, center=False).fit(X, Y, [f"concept {g}" for g in range(12)])
     asks = [(X[i], f"concept {np.flatnonzero(Y[i])[0]}") for i in range(QUERIES)]
     table = []
     with tempfile.TemporaryDirectory() as temporary:

@@ -144,12 +144,12 @@ def soak_explorer(seconds: float, rate: float) -> dict[str, Any]:
     """Nine in ten are reads of all kinds, the rest give a concept another name, which the model's file must keep."""
     from pellucid import ConceptSubspaces, load, save
     from pellucid.datasets import load_scenes
-    from pellucid.preprocessing import CenteredNormalizer
+    from pellucid.preparation import CenteredNormalizer
 
     scenes, draw = load_scenes(), random.Random(0)
     before = CenteredNormalizer().fit(scenes.vectors.astype(np.float32))
     X = before.transform(scenes.vectors.astype(np.float32))
-    model = ConceptSubspaces(4, max_iter=2).fit(X, scenes.coarse, scenes.coarse_names)
+    model = ConceptSubspaces(4, max_iter=2, center=False).fit(X, scenes.coarse, scenes.coarse_names)
     done = {"reads": 0, "renames": 0}
     errors: list[str] = []
     with tempfile.TemporaryDirectory() as folder:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pellucid._core.arrays import unit_rows
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 
 
 @dataclass(frozen=True)

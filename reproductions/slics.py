@@ -184,7 +184,7 @@ def captions_table(task: Task, size: int) -> str:
     """Table 1: the five words each cone holds best."""
     _, guessed = guessed_labels(task)
     words = [
-        ConceptSubspaces(size)
+        ConceptSubspaces(size, center=False)
         .fit(task.train.vectors, labels, task.concept_names)
         .captions(task.words, task.word_vectors)
         for labels in (task.train.coarse, guessed)
@@ -210,7 +210,7 @@ def variants_table(task: Task) -> str:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for update, init, monotone in product(("svd", "bcd", "power"), ("svd", "sample"), (False, True)):
-        model = ConceptSubspaces(8, update=update, init=init, monotone=monotone, tol=0, random_state=0)
+        model = ConceptSubspaces(8, update=update, init=init, monotone=monotone, tol=0, random_state=0, center=False)
         model.fit(task.train.vectors, task.train.coarse, task.concept_names)
         found = evaluate(task, task.queries, model=model)
         lines.append(

@@ -66,12 +66,14 @@ def figure_of(axes):
 
 
 def fitted(task: Task, size: int) -> ConceptSubspaces:
-    return ConceptSubspaces(size, random_state=0).fit(task.train.vectors, task.train.coarse, task.concept_names)
+    return ConceptSubspaces(size, random_state=0, center=False).fit(
+        task.train.vectors, task.train.coarse, task.concept_names
+    )
 
 
 def size_curves(task: Task):
     """Figure 6: validation retrieval over the number of atoms."""
-    return ConceptSubspaces().select_n_atoms(
+    return ConceptSubspaces(center=False).select_n_atoms(
         task.train.vectors,
         task.train.coarse,
         task.validation.vectors,

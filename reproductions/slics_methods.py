@@ -16,8 +16,9 @@ from sklearn.linear_model import LogisticRegression
 from pellucid import ConceptSubspaces
 from pellucid._core.arrays import unit_rows
 from pellucid._core.threads import one_blas_thread
+from pellucid.concepts import zero_shot_labels
 from pellucid.metrics import concept_retrieval
-from pellucid.preprocessing import CenteredNormalizer, zero_shot_labels
+from pellucid.preparation import CenteredNormalizer
 from pellucid.solvers import lasso
 from reproductions.common import Task
 
@@ -60,7 +61,9 @@ def cones(task: Task, labels, max_iter=10, sizes=SIZES, **settings):
 
     @cache
     def model(size):
-        return ConceptSubspaces(size, max_iter=max_iter, **settings).fit(task.train.vectors, labels, task.concept_names)
+        return ConceptSubspaces(size, max_iter=max_iter, **settings, center=False).fit(
+            task.train.vectors, labels, task.concept_names
+        )
 
     return [(str(size), lambda size=size: {"model": model(size)}) for size in sizes]
 
@@ -77,7 +80,7 @@ def gated(task: Task):
 
     @cache
     def fitted(size, C):
-        model = ConceptSubspaces(size).fit(task.train.vectors, task.train.coarse, task.concept_names)
+        model = ConceptSubspaces(size, center=False).fit(task.train.vectors, task.train.coarse, task.concept_names)
         model.fit_gate(task.train.vectors, task.train.coarse, C=C)
         return model, model.describe(pool)
 

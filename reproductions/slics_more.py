@@ -12,7 +12,7 @@ from pellucid import ConceptSubspaces
 from pellucid._core.arrays import unit_rows
 from pellucid.datasets import load_coco_captions
 from pellucid.metrics import top_k
-from pellucid.preprocessing import CenteredNormalizer, procrustes
+from pellucid.preparation import CenteredNormalizer, procrustes
 from pellucid.search.quantised import TokenPool, unit_tokens
 from reproductions.common import Task
 from reproductions.slics_methods import MEASURES, chosen, cones, evaluate
@@ -36,7 +36,7 @@ def aligned_table(task: Task) -> str:
     centring = CenteredNormalizer().fit(raw["train"])
     source = {part: centring.transform(rows).astype(np.float32) for part, rows in raw.items()}
     turn = procrustes(source["train"], task.train.vectors).astype(np.float32)
-    model = ConceptSubspaces(8).fit(task.train.vectors, task.train.coarse, task.concept_names)
+    model = ConceptSubspaces(8, center=False).fit(task.train.vectors, task.train.coarse, task.concept_names)
     lines = [
         "## Two embeddings of the same captions (Procrustes, section 3.7)",
         "",
@@ -133,7 +133,9 @@ def product_quantised(task: Task):
 
 def stability_table(task: Task, size: int = 8, runs: int = 5) -> str:
     """How much of the model would come out again, which the paper does not ask."""
-    model = ConceptSubspaces(size, random_state=0).fit(task.train.vectors, task.train.coarse, task.concept_names)
+    model = ConceptSubspaces(size, random_state=0, center=False).fit(
+        task.train.vectors, task.train.coarse, task.concept_names
+    )
     found = model.stability(
         task.train.vectors, task.train.coarse, runs, held_out=(task.queries.vectors, task.queries.coarse)
     )

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from pellucid import ConceptSubspaces, PatchManifoldTransform
 from pellucid.datasets import load_cifar10
 from pellucid.metrics import concept_retrieval
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 from reproductions.smt_cifar import RECIPE
 
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
@@ -30,7 +30,7 @@ def concepts(save, n_train=2000, n_queries=300, n_candidates=1000, n_atoms=2048)
     fine_to_coarse = np.array([next(g for g, own in enumerate(GROUPS.values()) if c in own) for c in range(10)])
     fine = [np.eye(10, dtype=int)[labels] for labels in (data.y_train[:n_train], data.y_test[: len(test)])]
     coarse = [np.eye(len(GROUPS), dtype=int)[fine_to_coarse[labels.argmax(axis=1)]] for labels in fine]
-    cones = ConceptSubspaces(n_atoms=8, random_state=0).fit(train, coarse[0], list(GROUPS))
+    cones = ConceptSubspaces(n_atoms=8, random_state=0, center=False).fit(train, coarse[0], list(GROUPS))
     queries, candidates = slice(0, n_queries), slice(n_queries, None)
     lines = [
         f"{n_train} training images, {n_queries} queries among {n_candidates} candidates of the test images; "

@@ -21,7 +21,7 @@ def planted(n=60, d=12, seed=0):
 
 
 def small_model(X, Y):
-    return ConceptSubspaces(2, max_iter=3, random_state=0).fit(X, Y, NAMES)
+    return ConceptSubspaces(2, max_iter=3, random_state=0, center=False).fit(X, Y, NAMES)
 
 
 def small_collection(folder, X, Y, **more):

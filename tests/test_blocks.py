@@ -17,7 +17,7 @@ from pellucid import ConceptSubspaces, vectors
 from pellucid.concepts.learner import Learner
 from pellucid.concepts.learning import Sweep
 from pellucid.concepts.sums import code_sums, improved_atoms
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 from pellucid.rows import Blocks, is_lazy
 
 CONCEPTS = 4
@@ -141,12 +141,12 @@ def test_labels_must_fit_the_rows():
     with pytest.raises(ValueError, match="cut into different parts"):
         Blocks(X, rows=100).beside(Blocks(Y, rows=50))
     with pytest.raises(ValueError, match="Y is in blocks, but X is not"):
-        ConceptSubspaces().fit(X, Blocks(Y))
+        ConceptSubspaces(center=False).fit(X, Blocks(Y))
     with pytest.raises(ValueError, match="only 0 and 1, but has 2"):
-        ConceptSubspaces().fit(Blocks(X), Blocks(2 * Y.astype(int)))
+        ConceptSubspaces(center=False).fit(Blocks(X), Blocks(2 * Y.astype(int)))
     Y[:, 2] = False
     with pytest.raises(ValueError, match="No row has the concept 'c'"):
-        ConceptSubspaces().fit(Blocks(X), Blocks(Y), list("abcd"))
+        ConceptSubspaces(center=False).fit(Blocks(X), Blocks(Y), list("abcd"))
 
 
 # sums
@@ -203,8 +203,8 @@ def test_an_atom_that_nobody_uses_takes_what_its_concept_is_missing():
 @pytest.mark.parametrize("init", ["svd", "sample"])
 def test_the_start_is_that_of_rows_in_memory(init):
     X, Y = problem()
-    held = ConceptSubspaces(0.8, max_iter=0, init=init, random_state=0).fit(X, Y)
-    blocks = ConceptSubspaces(0.8, max_iter=0, init=init, random_state=0).fit(Blocks(X, rows=70), Y)
+    held = ConceptSubspaces(0.8, max_iter=0, init=init, random_state=0, center=False).fit(X, Y)
+    blocks = ConceptSubspaces(0.8, max_iter=0, init=init, random_state=0, center=False).fit(Blocks(X, rows=70), Y)
     np.testing.assert_array_equal(held.groups_, blocks.groups_)
     if init == "svd":
         np.testing.assert_allclose(blocks.atoms_, held.atoms_, atol=1e-10)
@@ -219,23 +219,25 @@ def test_gram_matrices_that_do_not_fit_take_several_passes(monkeypatch):
     import pellucid.concepts.rows as module
 
     X, Y = problem()
-    whole = ConceptSubspaces(3, max_iter=0).fit(Blocks(X, rows=70), Y)
+    whole = ConceptSubspaces(3, max_iter=0, center=False).fit(Blocks(X, rows=70), Y)
     monkeypatch.setattr(module, "GRAM_BYTES", 8 * 12 * 12 * 3)
-    np.testing.assert_array_equal(ConceptSubspaces(3, max_iter=0).fit(Blocks(X, rows=70), Y).atoms_, whole.atoms_)
+    np.testing.assert_array_equal(
+        ConceptSubspaces(3, max_iter=0, center=False).fit(Blocks(X, rows=70), Y).atoms_, whole.atoms_
+    )
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
 def test_one_pass_a_sweep_never_raises_the_error_and_does_not_depend_on_the_blocks(ridge):
     X, Y = problem()
     fitted = [
-        ConceptSubspaces(3, update="bcd", max_iter=15, tol=0, ridge=ridge).fit(Blocks(X, rows=rows), Y)
+        ConceptSubspaces(3, update="bcd", max_iter=15, tol=0, ridge=ridge, center=False).fit(Blocks(X, rows=rows), Y)
         for rows in (600, 100, 37)
     ]
     for model in fitted:
         assert (np.diff(model.objective_) <= 1e-12).all()
         assert len(model.objective_) == 16
         np.testing.assert_allclose(model.atoms_, fitted[0].atoms_, atol=1e-7)
-    held = ConceptSubspaces(3, update="bcd", max_iter=15, tol=0, ridge=ridge).fit(X, Y)
+    held = ConceptSubspaces(3, update="bcd", max_iter=15, tol=0, ridge=ridge, center=False).fit(X, Y)
     assert fitted[0].objective_[-1] <= 1.02 * held.objective_[-1]
 
 
@@ -248,13 +250,13 @@ def test_a_sweep_reads_every_block_once():
         return block
 
     blocks = Blocks(X, rows=100).map(counted, X.shape[1])
-    ConceptSubspaces(3, update="bcd", max_iter=5, tol=0).fit(blocks, Y)
+    ConceptSubspaces(3, update="bcd", max_iter=5, tol=0, center=False).fit(blocks, Y)
     assert sum(read) == (2 + 5) * len(X)  # two passes for the start
 
 
 def steps_by_hand(X, Y, rows, sweeps, update="svd", batch_size=None):
     """Mini-batches over rows in memory, through the same blocks in the same order."""
-    start = ConceptSubspaces(3, max_iter=0).fit(Blocks(X, rows=rows), Y)
+    start = ConceptSubspaces(3, max_iter=0, center=False).fit(Blocks(X, rows=rows), Y)
     learner = Learner(start.atoms_.copy(), start.groups_, update, False, 0.0)
     cuts = range(0, len(X), rows)
     rng = np.random.RandomState(0)
@@ -274,7 +276,9 @@ def steps_by_hand(X, Y, rows, sweeps, update="svd", batch_size=None):
 @pytest.mark.parametrize("rows", [100, 37])
 def test_mini_batches_of_blocks_are_those_of_the_same_rows_in_memory(settings, rows):
     X, Y = problem()
-    model = ConceptSubspaces(3, max_iter=5, random_state=0, monotone=False, **settings).fit(Blocks(X, rows=rows), Y)
+    model = ConceptSubspaces(3, max_iter=5, random_state=0, monotone=False, **settings, center=False).fit(
+        Blocks(X, rows=rows), Y
+    )
     atoms, error = steps_by_hand(X, Y, rows, 5, **settings)
     np.testing.assert_array_equal(model.atoms_, atoms)
     assert model.n_iter_ == 5
@@ -285,9 +289,9 @@ def test_mini_batches_of_blocks_are_those_of_the_same_rows_in_memory(settings, r
 def test_labels_may_come_in_blocks_too(tmp_path):
     X, Y = problem()
     np.save(tmp_path / "y.npy", Y)
-    wanted = ConceptSubspaces(3, update="bcd").fit(Blocks(X, rows=100), Y, list("abcd"))
+    wanted = ConceptSubspaces(3, update="bcd", center=False).fit(Blocks(X, rows=100), Y, list("abcd"))
     for labels in (Blocks(Y, rows=100), Blocks(tmp_path / "y.npy", rows=100)):
-        model = ConceptSubspaces(3, update="bcd").fit(Blocks(X, rows=100), labels, list("abcd"))
+        model = ConceptSubspaces(3, update="bcd", center=False).fit(Blocks(X, rows=100), labels, list("abcd"))
         np.testing.assert_array_equal(model.atoms_, wanted.atoms_)
         assert list(model.concept_names_) == list("abcd")
 
@@ -301,7 +305,7 @@ def test_what_is_made_of_blocks_is_blocks_of_the_same(tmp_path):
     prepared = lazy.transform(Blocks(X, rows=100))
     np.testing.assert_allclose(np.concatenate(list(prepared)), before.transform(X), atol=2e-6)
     Z = np.concatenate(list(prepared))
-    model = ConceptSubspaces(3, max_iter=2).fit(Z, Y, list("abcd"))
+    model = ConceptSubspaces(3, max_iter=2, center=False).fit(Z, Y, list("abcd"))
     for made, wanted in [
         (prepared, Z),
         (model.transform(prepared), model.transform(Z)),
@@ -328,16 +332,6 @@ def test_what_is_made_of_blocks_is_blocks_of_the_same(tmp_path):
         model.encode(prepared, Y)
 
 
-def test_a_search_projects_its_queries_lazily(tmp_path):
-    from pellucid.search import Collection, ConceptSearch
-
-    X, Y = problem(dtype=np.float32)
-    model = ConceptSubspaces(3, max_iter=2).fit(X, Y, list("abcd"))
-    search = ConceptSearch(Collection.create(tmp_path / "c", X), model)
-    lazy = search.filter(Blocks(X, rows=100), "a", without="b")
-    np.testing.assert_allclose(np.concatenate(list(lazy)), search.filter(X, "a", without="b"), atol=1e-5)
-
-
 # checkpoints
 
 FITS = [
@@ -361,7 +355,7 @@ def all_fits(folder=None):
     X, Y = problem(300)
     fitted = []
     for number, (given_settings, blocks) in enumerate(FITS):
-        model = ConceptSubspaces(3, max_iter=8, tol=0, random_state=3, **given_settings)
+        model = ConceptSubspaces(3, max_iter=8, tol=0, random_state=3, **given_settings, center=False)
         path = None if folder is None else os.path.join(folder, f"state{number}")
         fitted.append(model.fit(Blocks(X, rows=60) if blocks else X, Y, checkpoint=path))
     return fitted
@@ -398,7 +392,7 @@ def test_a_fit_goes_on_from_any_sweep(settings, blocks, sweeps, tmp_path, monkey
 
     X, Y = problem(200)
     data = Blocks(X, rows=60) if blocks else X
-    make = lambda: ConceptSubspaces(3, max_iter=6, tol=0, random_state=3, **settings)  # noqa: E731
+    make = lambda: ConceptSubspaces(3, max_iter=6, tol=0, random_state=3, **settings, center=False)  # noqa: E731
     whole = make().fit(data, Y, validation=(X[:50], Y[:50]))
     kind = rows.BlockRows if blocks else rows.HeldRows
     real, calls = kind.sweep, []
@@ -423,30 +417,36 @@ def test_a_finished_fit_is_not_done_again_and_may_be_made_longer(tmp_path, monke
 
     X, Y = problem()
     path = tmp_path / "state"
-    short = ConceptSubspaces(3, max_iter=3, tol=0).fit(X, Y, checkpoint=path)
-    longer = ConceptSubspaces(3, max_iter=5, tol=0).fit(X, Y, checkpoint=path)
-    np.testing.assert_array_equal(longer.objective_, ConceptSubspaces(3, max_iter=5, tol=0).fit(X, Y).objective_)
+    short = ConceptSubspaces(3, max_iter=3, tol=0, center=False).fit(X, Y, checkpoint=path)
+    longer = ConceptSubspaces(3, max_iter=5, tol=0, center=False).fit(X, Y, checkpoint=path)
+    np.testing.assert_array_equal(
+        longer.objective_, ConceptSubspaces(3, max_iter=5, tol=0, center=False).fit(X, Y).objective_
+    )
     np.testing.assert_array_equal(longer.objective_[:4], short.objective_)
     monkeypatch.setattr(rows.HeldRows, "sweep", None)
-    again = ConceptSubspaces(3, max_iter=5, tol=0).fit(X, Y, checkpoint=path)
+    again = ConceptSubspaces(3, max_iter=5, tol=0, center=False).fit(X, Y, checkpoint=path)
     np.testing.assert_array_equal(again.atoms_, longer.atoms_)
 
 
 def test_a_checkpoint_of_another_fit_or_of_nothing_is_refused(tmp_path):
     X, Y = problem()
     path = tmp_path / "state"
-    ConceptSubspaces(3, max_iter=1).fit(X, Y, checkpoint=path)
+    ConceptSubspaces(3, max_iter=1, center=False).fit(X, Y, checkpoint=path)
     kept = path.read_bytes()
     other = X.copy()
     other[0, 0] += 1
-    for model, rows in [(ConceptSubspaces(2), X), (ConceptSubspaces(3, update="bcd"), X), (ConceptSubspaces(3), other)]:
+    for model, rows in [
+        (ConceptSubspaces(2, center=False), X),
+        (ConceptSubspaces(3, update="bcd", center=False), X),
+        (ConceptSubspaces(3, center=False), other),
+    ]:
         with pytest.raises(ValueError, match="belongs to another fit"):
             model.fit(rows, Y, checkpoint=path)
         assert path.read_bytes() == kept
     for damaged in (b"", b"no", kept[: len(kept) // 2], b"\xff" * 100):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match="damaged or no checkpoint"):
-            ConceptSubspaces(3, max_iter=1).fit(X, Y, checkpoint=path)
+            ConceptSubspaces(3, max_iter=1, center=False).fit(X, Y, checkpoint=path)
         assert path.read_bytes() == damaged
     with pytest.raises(FileNotFoundError, match="no checkpoint can be written"):
-        ConceptSubspaces(3).fit(X, Y, checkpoint=tmp_path / "nowhere" / "state")
+        ConceptSubspaces(3, center=False).fit(X, Y, checkpoint=tmp_path / "nowhere" / "state")

@@ -48,8 +48,8 @@ def found():
     """What a very small demo might find."""
     from pellucid.search import Explanation, Hit
 
-    hits = [Hit(1, 0.5, 0, {"id": "a", "text": "A <dog> [red]", "labels": ["animal"]})]
-    hits.append(Hit(2, 0.4, 1, {"id": "b", "text": "A cup", "labels": []}))
+    hits = [Hit(1, 0.5, 0, lambda: {"id": "a", "text": "A <dog> [red]", "labels": ["animal"]})]
+    hits.append(Hit(2, 0.4, 1, lambda: {"id": "b", "text": "A cup", "labels": []}))
     return {
         "output": Path("somewhere"),
         "captions": {"animal": [("dog", 0.1), ("cat", 0.2)]},

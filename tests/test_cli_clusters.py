@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 import pellucid
 from pellucid import vectors
 from pellucid.clusters import CommonalityClustering, part_shares
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection
 from test_cli_commands import fails, found, run
 

@@ -20,7 +20,7 @@ import pellucid
 from pellucid import vectors
 from pellucid.cli import COMMANDS, LazyGroup, group
 from pellucid.metrics import concept_retrieval
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection, ConceptSearch
 
 SCRIPT = Path(sys.executable).parent / "pellucid"
@@ -321,7 +321,7 @@ def test_explanations_add_up(model, collection, files):
     words = ["--words", files / "words.parquet"]
     for hit in found("search", collection, "-m", model, "--item", "item 3", "-k", 3, "--explain", *words):
         why = hit["explanation"]
-        assert np.isclose(sum(why["terms"].values()) + why["residual"], why["cosine"])
+        assert np.isclose(sum(why["terms"].values()) + why["residual"], why["score"])
     shown = run("search", collection, "-m", model, "--item", "item 3", "-k", 3, "--explain", *words).stdout
     assert "in none" in shown
     assert "[bold]" in shown  # a text is shown as it is
@@ -340,7 +340,7 @@ def test_vectors_as_they_came_can_be_searched_by_concept_too(data, files, model,
     assert query.any()
     order = [i for i in np.argsort(-(data[0] / np.linalg.norm(data[0], axis=1)[:, None]) @ query) if i != item][:10]
     assert [hit["item"]["id"] for hit in said] == [f"item {i}" for i in order]
-    whys = [hit["explanation"]["cosine"] for hit in said]
+    whys = [hit["explanation"]["score"] for hit in said]
     np.testing.assert_allclose(whys, [rows[item] @ rows[i] for i in order], atol=1e-5)
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pellucid import vectors
-from pellucid.search import Collection, database_engine
+from pellucid.search import Collection
+from pellucid.search.engines import database
 from servers import Postgres
 from test_cli_commands import found, run
 
@@ -70,7 +71,7 @@ def test_index_and_search_elsewhere(tmp_path, file, engine):
 def test_one_sentence_and_no_folder(tmp_path, file, arguments, sentence, monkeypatch):
     pytest.importorskip("psycopg")
 
-    monkeypatch.setattr(database_engine, "PAUSES", (0.01,))
+    monkeypatch.setattr(database, "PAUSES", (0.01,))
     said = run("index", file, "-o", tmp_path / "c", *arguments, code=None)
     assert said.exit_code != 0
     assert sentence in str(said.exception) + said.output

@@ -107,7 +107,7 @@ def test_misuse_of_manifold(files, tmp_path):
     assert "Name what to embed" in fails(*transform, *words, *there, code=2)
     assert "Name what to embed" in fails(*transform, files / "corpus.txt", *words, "--vocabulary", *there, code=2)
     assert "is for models of words" in fails(*transform, "-m", files / "v.safetensors", "--vocabulary", *there, code=2)
-    pellucid.save(pellucid.preprocessing.CenteredNormalizer().fit(np.eye(3)), tmp_path / "n.safetensors")
+    pellucid.save(pellucid.preparation.CenteredNormalizer().fit(np.eye(3)), tmp_path / "n.safetensors")
     assert "holds a CenteredNormalizer" in fails(
         *transform, files / "v.npy", "-m", tmp_path / "n.safetensors", *there, code=2
     )

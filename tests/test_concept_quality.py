@@ -22,7 +22,7 @@ from pellucid.rows import Blocks
 @pytest.fixture(scope="module")
 def cones():
     X, Y, *_ = planted_cones(noise=0.02)
-    return X, Y, ConceptSubspaces(3, random_state=0).fit(X, Y, list("abcd"))
+    return X, Y, ConceptSubspaces(3, random_state=0, center=False).fit(X, Y, list("abcd"))
 
 
 def permuted_atoms(model, rng):
@@ -40,7 +40,7 @@ def test_matching_undoes_the_order_of_atoms(cones, rng):
 
 
 def test_matching_sees_orthogonal_spans_and_missing_atoms():
-    one, other = (ConceptSubspaces(2).fit(np.eye(4), np.ones((4, 1))) for _ in range(2))
+    one, other = (ConceptSubspaces(2, center=False).fit(np.eye(4), np.ones((4, 1))) for _ in range(2))
     one.atoms_, other.atoms_ = np.eye(4)[:2], np.eye(4)[2:]
     cosines, overlaps = match(one, other)
     assert cosines.tolist() == [0, 0]
@@ -87,12 +87,12 @@ def test_a_concept_with_one_row_is_in_every_resample(rng):
     Y = np.zeros((60, 2), dtype=bool)
     Y[:, 0] = True
     Y[7, 1] = True
-    found = ConceptSubspaces(2, random_state=0).fit(X, Y).stability(X, Y, n_runs=4)
+    found = ConceptSubspaces(2, random_state=0, center=False).fit(X, Y).stability(X, Y, n_runs=4)
     assert found.cone_overlap[1] == pytest.approx(1)
 
 
 def test_explained_energy_and_auc_by_hand():
-    model = ConceptSubspaces(1).fit(np.eye(3)[:2], np.eye(2))
+    model = ConceptSubspaces(1, center=False).fit(np.eye(3)[:2], np.eye(2))
     X = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3]])
     Y = np.array([[1, 0], [0, 1], [1, 1]], dtype=bool)
     assert explained_energy(model, X, Y) == pytest.approx(1 - 9 / 14)
@@ -106,7 +106,7 @@ def test_explained_energy_and_auc_by_hand():
 def test_lengths_are_those_of_components_and_projections(seed, dtype):
     X, Y, *_ = planted_cones(40, 10, noise=0.3, seed=seed)
     X = X.astype(dtype)
-    model = ConceptSubspaces(3, max_iter=2).fit(X, Y)
+    model = ConceptSubspaces(3, max_iter=2, center=False).fit(X, Y)
     tolerance = dict(rtol=1e-3, atol=1e-4) if dtype == np.float32 else dict(rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(model.lengths(X), np.linalg.norm(model.components(X), axis=2), **tolerance)
     partial = np.array([np.linalg.norm(model.project(X, name), axis=1) for name in model.concept_names_]).T
@@ -161,7 +161,7 @@ def test_gated_scores_are_the_formula(cones, rng):
             middle = seen @ unit / length / max(own, SHORTEST) if length > 0 else 0
             assert scores[i, c] == pytest.approx(0.3 * x @ unit / np.linalg.norm(x) + 0.7 * middle + 2 * p, abs=1e-5)
     several = model.gated_scores(X[:5], ["a", "b"], pool)
-    np.testing.assert_allclose(several, (model.gated_scores(X[:5], "a", pool) + scores) / 2)
+    np.testing.assert_allclose(several, (model.gated_scores(X[:5], "a", pool) + scores) / 2, atol=1e-6)
     stored = model.describe(pool)
     np.testing.assert_allclose(model.gated_scores(3 * X[:5], "b", 7 * pool, stored), scores, atol=1e-6)
 
@@ -203,7 +203,7 @@ def test_a_gate_for_a_concept_that_all_have(rng):
     X = rng.standard_normal((30, 5))
     Y = np.ones((30, 2), dtype=bool)
     Y[:15, 1] = False
-    likely = ConceptSubspaces(2).fit(X, Y).fit_gate(X, Y).describe(X)
+    likely = ConceptSubspaces(2, center=False).fit(X, Y).fit_gate(X, Y).describe(X)
     assert np.isfinite(likely).all()
     np.testing.assert_allclose(likely[:, 0], 31 / 32, rtol=1e-6)
 
@@ -219,7 +219,7 @@ class Terminal(io.StringIO):
 def test_progress_is_on_stderr_of_a_terminal_and_nowhere_else(monkeypatch, capsys, verbose, stream, expected):
     X, Y, *_ = planted_cones(60, 10)
     monkeypatch.setattr(sys, "stderr", stream())
-    ConceptSubspaces(2, max_iter=2, verbose=verbose).fit(X, Y)
+    ConceptSubspaces(2, max_iter=2, verbose=verbose, center=False).fit(X, Y)
     assert ("learning concepts" in sys.stderr.getvalue()) == expected
     assert capsys.readouterr().out == ""
 
@@ -228,4 +228,4 @@ def test_float32_codes_of_many_atoms_count_as_converged(rng):
     X, Y, *_ = planted_cones(300, 64, 12, 8, noise=0.3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ConceptSubspaces(8).fit(X.astype(np.float32), Y).transform(X.astype(np.float32))
+        ConceptSubspaces(8, center=False).fit(X.astype(np.float32), Y).transform(X.astype(np.float32))

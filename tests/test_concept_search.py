@@ -13,7 +13,7 @@ from pellucid.search.score_cache import FOLDER, fingerprint
 def parts():
     X, Y, *_ = planted_cones(300, 24, noise=0.1)
     X = X.astype(np.float32)
-    return X, ConceptSubspaces(3, random_state=0).fit(X, Y, list("abcd")).fit_gate(X, Y)
+    return X, ConceptSubspaces(3, random_state=0, center=False).fit(X, Y, list("abcd")).fit_gate(X, Y)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_deleted_items_and_files_are_no_obstacle(parts, searching):
 def test_another_gate_is_another_description(parts):
     X, model = parts
     Y = np.eye(4, dtype=bool)[np.arange(len(X)) % 4]
-    other = ConceptSubspaces(3, random_state=0).fit(X, Y, list("abcd"))
+    other = ConceptSubspaces(3, random_state=0, center=False).fit(X, Y, list("abcd"))
     marks = {fingerprint(model), fingerprint(other), fingerprint(other.fit_gate(X, Y))}
     assert len(marks) == 3
 
@@ -77,7 +77,7 @@ def test_scores_that_cannot_be(parts, tmp_path):
         searching.search(X[0], "b", score="dot")
     with pytest.raises(ValueError, match="name the concept"):
         searching.search(X[0], score="gated")
-    ungated = ConceptSubspaces(3).fit(X, np.arange(len(X)) % 2)
+    ungated = ConceptSubspaces(3, center=False).fit(X, np.arange(len(X)) % 2)
     with pytest.raises(ValueError, match="fit_gate"):
         ConceptSearch(searching.collection, ungated).search(X[0], "0", score="gated")
 
@@ -98,16 +98,40 @@ def test_a_diverse_list_differs_and_keeps_relevance(parts, tmp_path, score):
     assert {hit.position for hit in diverse} <= {hit.position for hit in everything}
 
 
-def test_a_hit_explains_itself(parts, searching):
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"concept": "b"},
+        {"concept": ["a", "b"]},
+        {"without": "a"},
+        {"concept": "b", "without": "c"},
+        {"concept": "b", "score": "gated"},
+        {"concept": ["a", "c"], "score": "gated", "without": "b"},
+    ],
+    ids=str,
+)
+def test_a_hit_explains_the_score_that_it_shows(parts, searching, asked):
     X, _ = parts
-    for hit in (searching.search("3", "b", 2)[1], searching.search(X[3:4], "b", 2)[0][0]):
+    for hit in (searching.search("3", k=2, **asked)[1], searching.search(X[3:4], k=2, **asked)[0][0]):
         why = hit.explain()
-        assert why.terms.sum() + why.residual == pytest.approx(why.cosine, abs=1e-6)
-        expected = X[3] @ X[hit.position] / np.linalg.norm(X[3]) / np.linalg.norm(X[hit.position])
-        assert why.cosine == pytest.approx(expected, abs=1e-5)
+        assert why.score == pytest.approx(hit.score, abs=1e-5)
+        assert why.terms.sum() + why.residual + why.presence == pytest.approx(why.score, abs=1e-6)
+        assert (why.presence > 0) == (asked.get("score") == "gated")
+        assert searching.explain(X[3], hit.id, **asked).score == pytest.approx(hit.score, abs=1e-5)
         assert why.plot().figure is not None
-    with pytest.raises(ValueError, match="what was searched for"):
-        Hit(1, 0.5, 0, {"id": "a"}).explain()
+    with pytest.raises(ValueError, match="a search with a model"):
+        Hit(1, 0.5, 0, dict).explain()
+
+
+def test_an_item_is_read_once_and_when_it_is_asked_for(searching, monkeypatch):
+    read = []
+    item = searching.collection.item
+    monkeypatch.setattr(searching.collection, "item", lambda position: read.append(position) or item(position))
+    hits = searching.search("3", "b", 4)
+    assert read == []
+    assert hits[1].id == hits[1].item["id"]
+    assert read == [hits[1].position]
 
 
 def test_a_diverse_list_of_a_small_collection(parts, tmp_path):

@@ -15,10 +15,10 @@ from pellucid import ConceptSubspaces
 from pellucid.concepts.labels import align, as_indicator
 from pellucid.concepts.learning import solve_codes, svd_atoms, update_atoms
 from pellucid.datasets import load_scenes
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 
 
-@parametrize_with_checks([ConceptSubspaces(n_atoms=2, max_iter=2)])
+@parametrize_with_checks([ConceptSubspaces(n_atoms=2, max_iter=2, center=False)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -31,7 +31,7 @@ def scenes():
 
 def test_two_sweeps_equal_a_plain_transcription_of_algorithm_1():
     X, Y, _, _ = planted_cones(150, 12, noise=0.3)
-    model = ConceptSubspaces(3, max_iter=2, tol=0).fit(X, Y)
+    model = ConceptSubspaces(3, max_iter=2, tol=0, center=False).fit(X, Y)
     for sweeps in (1, 2):
         atoms, error, _ = plain_algorithm_1(X, Y, 3, sweeps, nonnegative_least_squares)
         assert model.objective_[sweeps] == pytest.approx(error, rel=1e-5)
@@ -49,7 +49,15 @@ def test_two_sweeps_equal_a_plain_transcription_of_algorithm_1():
 def test_objective_never_rises_when_monotone(update, init, ridge, n_atoms, seed):
     X, Y, _, _ = planted_cones(60, 8, noise=0.5, seed=seed)
     model = ConceptSubspaces(
-        n_atoms, max_iter=6, update=update, init=init, ridge=ridge, monotone=True, tol=0, random_state=seed
+        n_atoms,
+        max_iter=6,
+        update=update,
+        init=init,
+        ridge=ridge,
+        monotone=True,
+        tol=0,
+        random_state=seed,
+        center=False,
     ).fit(X, Y)
     rises = np.diff(model.objective_)
     assert (rises <= 1e-9 * model.objective_[0]).all() or model.n_dead_ > 0, rises
@@ -72,7 +80,7 @@ def test_the_check_keeps_a_better_atom():
 @pytest.mark.parametrize("update", ["svd", "bcd", "power"])
 def test_planted_cones_are_recovered_under_noise(update):
     X, Y, atoms, groups = planted_cones(600, 40, noise=0.01)
-    model = ConceptSubspaces(3, max_iter=60, update=update, tol=1e-7).fit(X, Y)
+    model = ConceptSubspaces(3, max_iter=60, update=update, tol=1e-7, center=False).fit(X, Y)
     # a cone is found up to being wider than planted: the planted atoms lie in it and it spans no more than they do
     for j in range(4):
         learned, true = model.atoms_[model.groups_ == j], atoms[groups == j]
@@ -83,7 +91,7 @@ def test_planted_cones_are_recovered_under_noise(update):
 
 def test_codes_respect_labels_exactly():
     X, Y, _, _ = planted_cones(noise=0.3)
-    model = ConceptSubspaces(3, max_iter=2).fit(X, Y)
+    model = ConceptSubspaces(3, max_iter=2, center=False).fit(X, Y)
     codes = model.encode(X, active=Y)
     assert (codes[~Y[:, model.groups_]] == 0).all()
     parts = model.components(X, active=Y)
@@ -93,7 +101,7 @@ def test_codes_respect_labels_exactly():
 
 def test_projection_is_the_nearest_point_of_the_cone(rng):
     X, Y, _, _ = planted_cones(noise=0.3)
-    model = ConceptSubspaces(3, max_iter=2).fit(X, Y, ["a", "b", "c", "d"])
+    model = ConceptSubspaces(3, max_iter=2, center=False).fit(X, Y, ["a", "b", "c", "d"])
     mine = model.atoms_[model.groups_ == 1]
     expected = np.array([nonnegative_least_squares(mine, x) @ mine for x in X[:30]])
     np.testing.assert_allclose(model.project(X[:30], "b"), expected, atol=1e-9)
@@ -107,7 +115,7 @@ def test_projection_is_the_nearest_point_of_the_cone(rng):
 
 def test_rows_do_not_depend_on_each_other():
     X, Y, _, _ = planted_cones(noise=0.3)
-    model = ConceptSubspaces(3, max_iter=2).fit(X, Y)
+    model = ConceptSubspaces(3, max_iter=2, center=False).fit(X, Y)
     np.testing.assert_allclose(model.transform(X)[[5, 77]], model.transform(X[[5, 77]]), atol=1e-10)
     np.testing.assert_allclose(model.project(X, "concept 0")[9:10], model.project(X[9:10], "concept 0"), atol=1e-10)
 
@@ -115,7 +123,9 @@ def test_rows_do_not_depend_on_each_other():
 def test_scale_and_rotation(rng):
     X, Y, _, _ = planted_cones(noise=0.2)
     Q = np.linalg.qr(rng.standard_normal((40, 40)))[0]
-    one, scaled, turned = (ConceptSubspaces(3, max_iter=3, tol=0).fit(data, Y) for data in (X, 100 * X, X @ Q))
+    one, scaled, turned = (
+        ConceptSubspaces(3, max_iter=3, tol=0, center=False).fit(data, Y) for data in (X, 100 * X, X @ Q)
+    )
     np.testing.assert_allclose(scaled.project(100 * X, "concept 1"), 100 * one.project(X, "concept 1"), atol=1e-2)
     np.testing.assert_allclose(turned.project(X @ Q, "concept 1"), one.project(X, "concept 1") @ Q, atol=1e-3)
     np.testing.assert_allclose(scaled.objective_, 1e4 * one.objective_, rtol=1e-4)
@@ -128,7 +138,7 @@ def test_unlabelled_rows_small_concepts_and_duplicates():
     Y[10:12, 3] = True  # two rows, fewer than the atoms asked for
     X = np.vstack([X, X[:20]])
     Y = np.vstack([Y, Y[:20]])
-    model = ConceptSubspaces(5, max_iter=3).fit(X, Y)
+    model = ConceptSubspaces(5, max_iter=3, center=False).fit(X, Y)
     assert np.bincount(model.groups_)[3] <= 4
     assert np.isfinite(model.atoms_).all()
     np.testing.assert_allclose(np.linalg.norm(model.atoms_, axis=1), 1, atol=1e-6)
@@ -137,7 +147,7 @@ def test_unlabelled_rows_small_concepts_and_duplicates():
 def test_dead_atoms_are_revived(rng):
     """A concept whose rows all point one way leaves further atoms idle until they are re-seeded."""
     X, Y, _, _ = planted_cones(200, 20, noise=0.05)
-    model = ConceptSubspaces(3, max_iter=0, init="sample", random_state=0).fit(X, Y)
+    model = ConceptSubspaces(3, max_iter=0, init="sample", random_state=0, center=False).fit(X, Y)
     model.atoms_[1] = -X.mean(axis=0) / np.linalg.norm(X.mean(axis=0))
     codes = solve_codes(X, Y, model.atoms_, model.groups_, 0.0)
     codes[:, 1] = 0
@@ -148,14 +158,14 @@ def test_dead_atoms_are_revived(rng):
 
 def test_number_of_atoms_by_energy(rng):
     X, Y, _, _ = planted_cones(300, 30, noise=0.2)
-    model = ConceptSubspaces(0.8, max_iter=0).fit(X, Y)
+    model = ConceptSubspaces(0.8, max_iter=0, center=False).fit(X, Y)
     for j in range(4):
         rows = X[Y[:, j]]
         values = np.linalg.svd(rows, compute_uv=False) ** 2
         count = int(np.bincount(model.groups_)[j])
         assert values[:count].sum() >= 0.8 * values.sum() > values[: count - 1].sum()
     np.testing.assert_array_equal(
-        np.bincount(ConceptSubspaces([1, 2, 3, 4], max_iter=0).fit(X, Y).groups_), [1, 2, 3, 4]
+        np.bincount(ConceptSubspaces([1, 2, 3, 4], max_iter=0, center=False).fit(X, Y).groups_), [1, 2, 3, 4]
     )
 
 
@@ -172,8 +182,8 @@ def test_start_is_the_supervised_svd(rng):
 def test_mini_batches_and_partial_fit_learn_too():
     X, Y, _, _ = planted_cones(600, 40, noise=0.01)
     for model in (
-        ConceptSubspaces(3, max_iter=40, batch_size=100, random_state=0).fit(X, Y),
-        ConceptSubspaces(3, random_state=0),
+        ConceptSubspaces(3, max_iter=40, batch_size=100, random_state=0, center=False).fit(X, Y),
+        ConceptSubspaces(3, random_state=0, center=False),
     ):
         if not hasattr(model, "atoms_"):
             for _ in range(40):
@@ -185,7 +195,9 @@ def test_mini_batches_and_partial_fit_learn_too():
 
 def test_same_seed_same_bits_and_interrupts_are_harmless(monkeypatch):
     X, Y, _, _ = planted_cones(noise=0.2)
-    one, two = (ConceptSubspaces(3, init="sample", batch_size=64, random_state=7).fit(X, Y) for _ in range(2))
+    one, two = (
+        ConceptSubspaces(3, init="sample", batch_size=64, random_state=7, center=False).fit(X, Y) for _ in range(2)
+    )
     np.testing.assert_array_equal(one.atoms_, two.atoms_)
     import pellucid.concepts.learner as learner
 
@@ -200,7 +212,7 @@ def test_same_seed_same_bits_and_interrupts_are_harmless(monkeypatch):
     real = learner.update_atoms
     monkeypatch.setattr(learner, "update_atoms", interrupted)
     with pytest.warns(UserWarning, match="Stopped after 2 sweeps; what was learned is usable"):
-        model = ConceptSubspaces(3, tol=0).fit(X, Y)
+        model = ConceptSubspaces(3, tol=0, center=False).fit(X, Y)
     assert model.n_iter_ == 2
     assert model.transform(X).shape == (400, 12)
 
@@ -208,9 +220,9 @@ def test_same_seed_same_bits_and_interrupts_are_harmless(monkeypatch):
 def test_validation_rows_stop_the_learning(rng):
     X, Y, _, _ = planted_cones(40, 30, noise=0.5)
     Xv, Yv, _, _ = planted_cones(400, 30, noise=0.5)
-    model = ConceptSubspaces(8, max_iter=50, tol=0).fit(X, Y, validation=(Xv, Yv))
+    model = ConceptSubspaces(8, max_iter=50, tol=0, center=False).fit(X, Y, validation=(Xv, Yv))
     assert model.n_iter_ < 50
-    longer = ConceptSubspaces(8, max_iter=50, tol=0).fit(X, Y)
+    longer = ConceptSubspaces(8, max_iter=50, tol=0, center=False).fit(X, Y)
     held = lambda m: np.square(Xv - m.inverse_transform(m.encode(Xv, active=Yv))).sum()  # noqa: E731
     assert held(model) <= held(longer)
 
@@ -261,7 +273,7 @@ def test_later_classes_are_matched_by_name():
 def test_partial_fit_matches_columns_by_name(rng):
     X = np.abs(rng.standard_normal((40, 5)))
     Y = pd.DataFrame({"a": np.arange(40) % 2, "b": (np.arange(40) // 2) % 2})
-    one, two = ConceptSubspaces(2).partial_fit(X, Y), ConceptSubspaces(2).partial_fit(X, Y)
+    one, two = ConceptSubspaces(2, center=False).partial_fit(X, Y), ConceptSubspaces(2, center=False).partial_fit(X, Y)
     np.testing.assert_array_equal(one.partial_fit(X, Y).atoms_, two.partial_fit(X, Y[["b", "a"]]).atoms_)
     np.testing.assert_array_equal(one.encode(X, active=Y), one.encode(X, active=Y[["b", "a"]]))
 
@@ -305,12 +317,12 @@ def test_bad_labels_get_a_sentence(Y, names, sentence):
 def test_bad_settings_get_a_sentence(rng, settings_, arguments, sentence):
     call = {"X": rng.standard_normal((10, 4)), "Y": np.array([[1, 0], [0, 1]] * 5)} | arguments
     with pytest.raises(ValueError, match=sentence):
-        ConceptSubspaces(**settings_).fit(**call)
+        ConceptSubspaces(**settings_, center=False).fit(**call)
 
 
 def test_a_wrong_concept_name_suggests_the_nearest(scenes):
     data, X = scenes
-    model = ConceptSubspaces(2, max_iter=0).fit(X[:500], data.coarse[:500], data.coarse_names)
+    model = ConceptSubspaces(2, max_iter=0, center=False).fit(X[:500], data.coarse[:500], data.coarse_names)
     with pytest.raises(ValueError, match=r"There is no concept 'animals': did you mean 'animal'?"):
         model.project(X[:1], "animals")
     with pytest.raises(ValueError, match="There is no concept 'zzz': there are 'person'"):
@@ -327,7 +339,7 @@ def test_scenes_end_to_end(scenes, tmp_path):
     """Supervised cones on the data set that ships: shares tell labels, captions name the concept, files load."""
     data, X = scenes
     train, test = data.split.train, data.split.candidates
-    model = ConceptSubspaces(6).fit(X[train], data.coarse[train], data.coarse_names)
+    model = ConceptSubspaces(6, center=False).fit(X[train], data.coarse[train], data.coarse_names)
     shares = model.shares(X[test])
     explained = 1 - np.square(X[test] - model.inverse_transform(model.encode(X[test]))).sum(axis=1)
     np.testing.assert_allclose(shares.sum(axis=1), explained, atol=1e-4)  # at the optimum codes·gradient = 0
@@ -345,7 +357,7 @@ def test_scenes_end_to_end(scenes, tmp_path):
 
 def test_cooccurrence_and_coherence(scenes):
     data, X = scenes
-    model = ConceptSubspaces(4, max_iter=3).fit(X, data.coarse, data.coarse_names)
+    model = ConceptSubspaces(4, max_iter=3, center=False).fit(X, data.coarse, data.coarse_names)
     together, cosines = model.cooccurrence(X), model.coherence()
     same = model.groups_[:, None] == model.groups_[None]
     off = ~np.eye(len(same), dtype=bool)
@@ -358,7 +370,9 @@ def test_cooccurrence_and_coherence(scenes):
 def test_pipeline_float16_and_names(scenes):
     data, _ = scenes
     half = data.vectors[:800].astype(np.float16)
-    model = make_pipeline(CenteredNormalizer(), ConceptSubspaces(3, max_iter=1)).fit(half, data.coarse[:800])
+    model = make_pipeline(CenteredNormalizer(), ConceptSubspaces(3, max_iter=1, center=False)).fit(
+        half, data.coarse[:800]
+    )
     codes = model.transform(half)
     assert codes.shape == (800, 36)
     assert model[-1].get_feature_names_out()[:4].tolist() == [

@@ -12,7 +12,7 @@ import pytest
 
 from pellucid import CommonalityClustering, ConceptSubspaces, IsometryPursuit, vectors
 from pellucid.manifold import SparseManifoldTransform
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 from pellucid.rows import Blocks, TextBlocks
 from test_blocks import problem
 from test_blockwise import PATCHES, patch_model, pictures, some_texts, word_model
@@ -65,7 +65,7 @@ def test_concepts_are_the_same_bits_on_two_workers_and_on_none(client, data, set
     X, Y = data
     vectors.write(tmp_path / "x.parquet", X)
     np.save(tmp_path / "x.npy", X)
-    make = lambda: ConceptSubspaces(3, max_iter=3, tol=0, random_state=0, **settings)  # noqa: E731
+    make = lambda: ConceptSubspaces(3, max_iter=3, tol=0, random_state=0, **settings, center=False)  # noqa: E731
     here = make().fit(Blocks(X, rows=75), Y)
     for source in (X, tmp_path / "x.npy"):
         there = make().fit(Blocks(source, rows=75, client=client), Y)
@@ -147,11 +147,11 @@ def test_both_workers_take_part_and_parquet_is_read_there(client, data, tmp_path
     for i in range(12):
         vectors.write(tmp_path / "set" / f"{i:02}.parquet", X[50 * i : 50 * (i + 1)])
     blocks = Blocks(tmp_path / "set", rows=50, client=client).map(partial(noting, tmp_path / "seen"), X.shape[1])
-    there = ConceptSubspaces(3, update="bcd", max_iter=3, tol=0).fit(blocks, Y)
+    there = ConceptSubspaces(3, update="bcd", max_iter=3, tol=0, center=False).fit(blocks, Y)
     pids = {int(name.name.split("-")[0]) for name in (tmp_path / "seen").iterdir()}
     assert len(pids) == 2
     assert os.getpid() not in pids
-    here = ConceptSubspaces(3, update="bcd", max_iter=3, tol=0).fit(Blocks(tmp_path / "set", rows=50), Y)
+    here = ConceptSubspaces(3, update="bcd", max_iter=3, tol=0, center=False).fit(Blocks(tmp_path / "set", rows=50), Y)
     np.testing.assert_array_equal(there.atoms_, here.atoms_)
 
 
@@ -162,7 +162,7 @@ def test_a_dask_array_becomes_a_dask_array_lazily(client, data):
     prepared = before.transform(lazy)
     Z = prepared.compute()
     np.testing.assert_allclose(Z, CenteredNormalizer().fit_transform(X), atol=2e-6)
-    model = ConceptSubspaces(3, max_iter=2).fit(Z, Y, list("abcd"))
+    model = ConceptSubspaces(3, max_iter=2, center=False).fit(Z, Y, list("abcd"))
     for made, wanted in [
         (prepared, Z),
         (model.transform(prepared), model.transform(Z)),
@@ -182,13 +182,13 @@ def test_errors_come_from_the_workers_as_they_are(client, data):
     X, Y = data
     X[401, 1] = np.nan
     with pytest.raises(ValueError, match="Row 401 has a value that is not finite"):
-        ConceptSubspaces(3).fit(Blocks(X, rows=50, client=client), Y)
+        ConceptSubspaces(3, center=False).fit(Blocks(X, rows=50, client=client), Y)
 
 
 @pytest.mark.parametrize("settings", [{"update": "bcd"}, {"update": "svd"}])
 def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(mortal, data, settings, tmp_path):
     X, Y = data
-    make = lambda: ConceptSubspaces(3, max_iter=6, tol=0, random_state=0, **settings)  # noqa: E731
+    make = lambda: ConceptSubspaces(3, max_iter=6, tol=0, random_state=0, **settings, center=False)  # noqa: E731
     here = make().fit(Blocks(X, rows=60), Y)
     blocks = Blocks(X, rows=60, client=mortal).map(partial(noting, tmp_path), X.shape[1])
     at_start, found = set(mortal.run(os.getpid).values()), []

@@ -14,8 +14,9 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from pellucid.search import Collection, EngineError, database_engine, make_engine
-from pellucid.search.database_engine import LoadedRows
+from pellucid.search import Collection, EngineError, make_engine
+from pellucid.search.engines import database
+from pellucid.search.engines.database import LoadedRows
 from servers import Milvus, Postgres
 from test_engines import planted, ranking, same_as_exact
 
@@ -122,7 +123,7 @@ def test_the_ids_of_exact_through_additions_and_deletions(tmp_path, rng, options
 @pytest.mark.parametrize("setting", ["lance flat", "lance ivfpq"])
 def test_small_additions_do_not_pile_up_and_older_readers_go_on(tmp_path, rng, options, setting, monkeypatch):
     name, given = options(setting)
-    engine = pytest.importorskip("pellucid.search.lance_engine")
+    engine = pytest.importorskip("pellucid.search.engines.lance")
     monkeypatch.setattr(engine, "FRAGMENTS", 5)
     monkeypatch.setattr(engine, "INDEXES", 3)
     monkeypatch.setattr(engine, "LOOSE_ROWS", 7)
@@ -261,7 +262,7 @@ def after(count, call, monkeypatch):
                 call()
 
     monkeypatch.setattr(LoadedRows, "blocks", blocks)
-    monkeypatch.setattr(database_engine, "ROWS", 50)
+    monkeypatch.setattr(database, "ROWS", 50)
 
 
 def test_a_server_killed_in_the_middle_of_an_insert(tmp_path, rng, killable, monkeypatch):
@@ -272,20 +273,20 @@ def test_a_server_killed_in_the_middle_of_an_insert(tmp_path, rng, killable, mon
     made = Collection.create(tmp_path / "c", rows[:200], engine=name, engine_options=given)
     same_as_exact(made, rows[:3])
     made.add(rows[200:])
-    monkeypatch.setattr(database_engine, "PAUSES", (0.05,))
+    monkeypatch.setattr(database, "PAUSES", (0.05,))
     after(6, server.kill, monkeypatch)
     with pytest.raises(
         EngineError, match=r"server at .* does not answer \(.*\): check that it runs .* nothing was lost"
     ):
         made.search(rows[:1])
     server.start()
-    monkeypatch.setattr(database_engine, "PAUSES", (0.5, 1, 2, 4))
+    monkeypatch.setattr(database, "PAUSES", (0.5, 1, 2, 4))
     if name == "postgres":
         assert server.psql("SELECT count(*) FROM items").split()[2] == "200", "the transaction is gone as a whole"
     held = Collection.open(tmp_path / "c")
     state = held._engine
     state._held = LoadedRows(held._now.rows, held._now.alive, tuple(s.key for s in held._now.segments), (), 1000)
-    assert state.again(state._state).keys == state._held.keys[:1], "the state speaks of the first rows alone"
+    assert state.retry(state._state).keys == state._held.keys[:1], "the state speaks of the first rows alone"
     same_as_exact(held, rows[195:205])
     assert held.search(rows[:1], 2000)[0].shape == (1, 1000)
     same_as_exact(made, rows[195:205])
@@ -299,7 +300,7 @@ def test_a_server_that_comes_back_is_used_again(tmp_path, rng, killable, monkeyp
     made = Collection.create(tmp_path / "c", rows[:100], engine=name, engine_options=given)
     same_as_exact(made, rows[:3])
     made.add(rows[100:])
-    monkeypatch.setattr(database_engine, "PAUSES", (0.2, 1, 2, 4, 8, 8))
+    monkeypatch.setattr(database, "PAUSES", (0.2, 1, 2, 4, 8, 8))
 
     def restart():
         server.kill()
@@ -315,9 +316,10 @@ def test_a_server_that_comes_back_is_used_again(tmp_path, rng, killable, monkeyp
 
 CHILD = """
 import os, sys, numpy as np
-from pellucid.search import Collection, database_engine
-from pellucid.search.database_engine import LoadedRows
-database_engine.ROWS, real, seen = 10, LoadedRows.blocks, []
+from pellucid.search import Collection
+from pellucid.search.engines import database
+from pellucid.search.engines.database import LoadedRows
+database.ROWS, real, seen = 10, LoadedRows.blocks, []
 def blocks(self, s):
     for piece in real(self, s):
         yield piece
@@ -352,7 +354,7 @@ def test_a_process_killed_while_it_fills_its_own_folder(tmp_path, rng, options, 
 )
 def test_a_server_that_is_away_gets_a_sentence(tmp_path, name, dsn, monkeypatch):
     need(name)
-    monkeypatch.setattr(database_engine, "PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(database, "PAUSES", (0.01, 0.01))
     start = time.monotonic()
     with pytest.raises(EngineError) as caught:
         Collection.create(tmp_path / "c", np.eye(3), engine=name, engine_options={"dsn": dsn, "timeout": 2})
@@ -382,12 +384,12 @@ def test_passwords_are_not_kept(tmp_path, postgres, monkeypatch):
     again = Collection.open(tmp_path / "c")
     assert "secretive" in again.engine_options["dsn"]
     assert again.search(np.eye(3), 1)[0][:, 0].tolist() == [0, 1, 2], "the server trusts its own machine"
-    from pellucid.search.milvus_engine import MilvusEngine
-    from pellucid.search.qdrant_engine import QdrantEngine
+    from pellucid.search.engines.milvus import MilvusEngine
+    from pellucid.search.engines.qdrant import QdrantEngine
 
     for cls, name in ((MilvusEngine, "milvus"), (QdrantEngine, "qdrant")):
         need(name)
-        kept = cls.kept({"dsn": "https://me:hush@example.org:1", "token": "hush", "table": "t"})
+        kept = cls.storable_options({"dsn": "https://me:hush@example.org:1", "token": "hush", "table": "t"})
         assert kept == {"dsn": "https://me@example.org:1", "table": "t"}
         monkeypatch.setenv("PELLUCID_ENGINE_TOKEN", "from outside")
         assert cls(kept["dsn"])._token == "from outside"

@@ -199,7 +199,7 @@ def test_as_many_hits_as_asked_for_even_where_an_index_reaches_fewer(rng, option
 
 
 def test_an_index_is_not_changed_under_a_search():
-    from pellucid.search.faiss_engine import _Gate
+    from pellucid.search.engines.faiss import _Gate
 
     gate, order = _Gate(), []
     searching, finish = threading.Event(), threading.Event()

@@ -139,7 +139,7 @@ def test_explanations_add_up(client, demo):
     for found, other in zip(reply, others):
         wanted = search.explain("item-9", other)
         np.testing.assert_allclose(found["terms"], wanted.terms, atol=1e-9)
-        assert sum(found["terms"]) + found["residual"] == pytest.approx(found["cosine"], abs=1e-6)
+        assert sum(found["terms"]) + found["residual"] == pytest.approx(found["score"], abs=1e-6)
     assert any(word for found in reply for word in found["words"])
 
 
@@ -361,7 +361,7 @@ def test_what_does_not_fit_is_refused_at_the_start(demo, tmp_path):
         create_app(collection=tmp_path)
     with pytest.raises(FileNotFoundError, match="no model file"):
         create_app(collection=collection, model=tmp_path / "none.safetensors")
-    from pellucid.preprocessing import CenteredNormalizer
+    from pellucid.preparation import CenteredNormalizer
 
     with pytest.raises(ValueError, match="is a CenteredNormalizer"):
         create_app(collection=collection, model=CenteredNormalizer().fit(np.eye(12)))

@@ -14,7 +14,7 @@ from pellucid._core.interrupts import SecondInterrupt, uninterrupted
 from pellucid.manifold import PatchManifoldTransform, SparseManifoldTransform, WordManifoldTransform
 from pellucid.manifold.words import tokens_of
 from pellucid.metrics import cosine_neighbours, soft_knn_accuracy, top_k
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 from pellucid.rows import Blocks
 
 CODES = ["nearest", "threshold"]

@@ -12,7 +12,7 @@ import pellucid
 SOURCE = Path(pellucid.__file__).parent
 
 # room -> rooms it may import from (architecture: vectors → preprocessing → estimators → search, plots, explorer)
-BELOW_ESTIMATORS = {"rows", "solvers", "preprocessing", "metrics", "_core", ""}
+BELOW_ESTIMATORS = {"rows", "solvers", "preparation", "metrics", "_core", ""}
 ESTIMATORS = {"concepts", "binary", "clusters", "manifold", "selection"}
 ALLOWED = {
     "": set(),
@@ -21,7 +21,7 @@ ALLOWED = {
     "vectors": {"_core", ""},
     "rows": {"vectors", "_core", ""},
     "datasets": {"_core", ""},
-    "preprocessing": {"rows", "solvers", "_core", ""},
+    "preparation": {"rows", "solvers", "_core", ""},
     "metrics": {"solvers", "_core", ""},
     "persistence": {"_core", ""},
     **dict.fromkeys(ESTIMATORS, BELOW_ESTIMATORS),
@@ -131,7 +131,7 @@ def test_import_is_lazy():
 def test_the_core_never_loads_extras_or_pickle_files():
     extras = {"torch", "faiss", "matplotlib", "anndata", "h5py", "dask", "fastapi"}
     every = "; ".join(f"import pellucid.{room}" for room in ("solvers", "datasets", "vectors", "persistence"))
-    assert not loaded_after(every + "; import pellucid.preprocessing") & extras
+    assert not loaded_after(every + "; import pellucid.preparation") & extras
     for path in SOURCE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert "allow_pickle=True" not in text

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 import pellucid
 from pellucid import persistence
 from pellucid.persistence import ModelFileError
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -213,7 +213,7 @@ KILLED = """
 import sys
 import numpy as np
 import pellucid
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 models = [CenteredNormalizer().fit(np.random.default_rng(i).standard_normal((3, 200_000))) for i in range(2)]
 print("ready", flush=True)
 while True:
@@ -241,24 +241,50 @@ def test_a_killed_save_leaves_a_whole_file(tmp_path, rng):
 def prepared(rng):
     from pellucid import ConceptSubspaces
 
-    rows = rng.standard_normal((30, 6))
-    before = CenteredNormalizer().fit(rows)
-    fitted = ConceptSubspaces(2).fit(before.transform(rows), rng.random((30, 2)) < 0.6)
-    fitted.preprocessing_ = before
-    return fitted
+    return ConceptSubspaces(2).fit(rng.standard_normal((30, 6)), rng.random((30, 2)) < 0.6)
 
 
 def test_a_model_keeps_what_prepared_its_data(prepared, rng, tmp_path):
     X = rng.standard_normal((5, 6))
     pellucid.save(prepared, tmp_path / "m.safetensors")
     again = pellucid.load(tmp_path / "m.safetensors")
-    np.testing.assert_array_equal(again.preprocessing_.transform(X), prepared.preprocessing_.transform(X))
+    np.testing.assert_array_equal(again.prepare(X), prepared.prepare(X))
     np.testing.assert_array_equal(again.atoms_, prepared.atoms_)
     pellucid.save(again, tmp_path / "again.safetensors")  # and keeps it when it is loaded, changed and saved
     assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "m.safetensors").read_bytes()
-    del prepared.preprocessing_
+    prepared.preparation_ = None
     pellucid.save(prepared, tmp_path / "bare.safetensors")
-    assert not hasattr(pellucid.load(tmp_path / "bare.safetensors"), "preprocessing_")
+    assert pellucid.load(tmp_path / "bare.safetensors").preparation_ is None
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_a_file_written_before_models_prepared_their_rows_means_what_it_meant(center, rng, tmp_path):
+    from pellucid import ConceptSubspaces
+
+    X, Y = 3 + rng.standard_normal((30, 6)), rng.random((30, 2)) < 0.6
+    model = ConceptSubspaces(2, center=center).fit(X, Y)
+    pellucid.save(model, tmp_path / "m.safetensors")
+    rewrite(tmp_path / "m.safetensors", tmp_path / "old.safetensors", lambda h: h["params"].pop("center") and None)
+    loaded = pellucid.load(tmp_path / "old.safetensors")
+    assert loaded.center is center
+    np.testing.assert_array_equal(loaded.prepare(X), model.prepare(X))
+    np.testing.assert_array_equal(loaded.shares(X), model.shares(X))
+
+
+def test_a_model_that_takes_rows_as_they_are_has_no_preprocessing(prepared, rng, tmp_path):
+    pellucid.save(CenteredNormalizer().fit(rng.standard_normal((5, 6))), tmp_path / "n.safetensors")
+    part = {
+        "class": "CenteredNormalizer",
+        "params": {},
+        "values": {"n_features_in_": 1, "n_samples_seen_": 1},
+        "text": {},
+    }
+    rewrite(
+        tmp_path / "n.safetensors", tmp_path / "bad.safetensors", lambda h: h.update(preprocessing=part),
+        lambda t: t.update({"preprocessing_.mean_": np.ones(1)}),
+    )  # fmt: skip
+    with pytest.raises(ModelFileError, match="has a preprocessing, but a CenteredNormalizer takes rows as they are"):
+        pellucid.load(tmp_path / "bad.safetensors")
 
 
 @pytest.mark.parametrize(
@@ -281,7 +307,7 @@ def test_a_damaged_preprocessing_is_refused(prepared, tmp_path, change_header, c
 
 
 def test_only_our_own_preprocessing_is_saved(prepared, tmp_path):
-    prepared.preprocessing_ = LogisticRegression()
+    prepared.preparation_ = LogisticRegression()
     with pytest.raises(TypeError, match="not LogisticRegression"):
         pellucid.save(prepared, tmp_path / "m.safetensors")
     assert not list(tmp_path.iterdir())

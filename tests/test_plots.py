@@ -23,7 +23,7 @@ NAMES = ["$a$ and $b$", "_hidden", "日本", "plain"]
 @pytest.fixture(scope="module")
 def model():
     rng = np.random.default_rng(0)
-    return ConceptSubspaces(3).fit(rng.normal(size=(80, 12)), rng.random((80, 4)) < 0.5, NAMES)
+    return ConceptSubspaces(3, center=False).fit(rng.normal(size=(80, 12)), rng.random((80, 4)) < 0.5, NAMES)
 
 
 @pytest.fixture
@@ -75,8 +75,8 @@ def test_the_steps_of_an_explanation_add_up(top):
     found = Explanation(list("abcde"), terms, 0.02, float(terms.sum() + 0.02), [["x$", "y"]] + [[]] * 4)
     ax = plots.explanation(found, top=top)
     *steps, total = widths(ax)
-    assert np.isclose(total, found.cosine)
-    assert np.isclose(sum(steps), found.cosine, atol=5e-4)
+    assert np.isclose(total, found.score)
+    assert np.isclose(sum(steps), found.score, atol=5e-4)
     # each step starts where the one before ended
     lefts = [bar.get_x() for bar in ax.patches]
     assert np.allclose(lefts[1:-1], np.cumsum(steps)[:-1])
@@ -86,7 +86,7 @@ def test_the_steps_of_an_explanation_add_up(top):
 def test_an_explanation_by_a_model_draws(search):
     ax = plots.explanation(search.explain("0", "1"), title="Why close?")
     assert ax.get_title(loc="left") == "Why close?"
-    assert ax.get_yticklabels()[-1].get_text() == "cosine"
+    assert ax.get_yticklabels()[-1].get_text() == "score"
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
@@ -171,7 +171,10 @@ def test_neighbours_show_thumbnails_where_there_are_some():
 
     stream = io.BytesIO()
     Image.new("RGB", (8, 6), "red").save(stream, format="JPEG")
-    hits = [Hit(1, 0.5, 0, {"id": "a", "thumbnail": stream.getvalue()}), Hit(2, 0.4, 1, {"id": "b", "thumbnail": None})]
+    hits = [
+        Hit(1, 0.5, 0, lambda: {"id": "a", "thumbnail": stream.getvalue()}),
+        Hit(2, 0.4, 1, lambda: {"id": "b", "thumbnail": None}),
+    ]
     ax = plots.neighbours(hits, hits[1:])
     (inset,) = ax.child_axes
     assert inset.images[0].get_array().shape == (6, 8, 3)

@@ -158,7 +158,7 @@ def test_report_on_scenes():
     scenes = load_scenes()
     rows = unit_tokens(scenes.vectors.astype(np.float32), 24)
     train, pool_rows, asks = scenes.split.train[:800], scenes.split.candidates, scenes.split.queries[:100]
-    model = ConceptSubspaces(4, max_iter=1).fit(rows[train], scenes.coarse[train], scenes.coarse_names)
+    model = ConceptSubspaces(4, max_iter=1, center=False).fit(rows[train], scenes.coarse[train], scenes.coarse_names)
     pool = TokenPool.learn(rows[pool_rows], 24, 128)
     labels = scenes.coarse[asks], scenes.coarse[pool_rows]
     results = {}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pellucid import ConceptSubspaces
 from pellucid._core import atomic
 from pellucid.datasets import load_scenes
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection, CollectionError, ConceptSearch, explain, make_engine
 
 
@@ -22,7 +22,7 @@ def world(tmp_path_factory):
     """Scenes as a collection with a model."""
     scenes = load_scenes()
     X = CenteredNormalizer().fit_transform(scenes.vectors)
-    model = ConceptSubspaces(5, max_iter=5).fit(
+    model = ConceptSubspaces(5, max_iter=5, center=False).fit(
         X[scenes.split.train], scenes.coarse[scenes.split.train], scenes.coarse_names
     )
     labels = [[name for name, on in zip(scenes.coarse_names, row) if on] for row in scenes.coarse]
@@ -302,15 +302,15 @@ def test_explanations_add_up(world, rng):
     for _ in range(30):
         i, j = rng.integers(0, len(X), size=2)
         found = explain(model, X[i], X[j])
-        assert found.terms.sum() + found.residual == pytest.approx(found.cosine, abs=1e-9)
-        assert found.cosine == pytest.approx(X[i] @ X[j] / np.linalg.norm(X[i]) / np.linalg.norm(X[j]), abs=1e-6)
+        assert found.terms.sum() + found.residual == pytest.approx(found.score, abs=1e-9)
+        assert found.score == pytest.approx(X[i] @ X[j] / np.linalg.norm(X[i]) / np.linalg.norm(X[j]), abs=1e-6)
         assert explain(model, X[j], X[i]).terms == pytest.approx(found.terms, abs=1e-9)
         shares.append(found.residual_share)
     assert np.median(shares) < 0.35
     search = ConceptSearch(collection, model)
     hit = search.search("scene-3", k=1)[0]
     text = str(search.explain("scene-3", hit.id, words=scenes.words, word_vectors=scenes.word_vectors))
-    assert text.startswith("cosine +0.")
+    assert text.startswith("score +0.")
     assert "not in any concept" in text
     own = search.explain("scene-3", "scene-3")
-    assert own.cosine == pytest.approx(1)
+    assert own.score == pytest.approx(1)

@@ -16,7 +16,7 @@ import fuzz
 import pellucid
 from pellucid._core import atomic
 from pellucid.persistence import ModelFileError
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection, CollectionError
 from pellucid.search._lock import LOCK, Locked, locked
 

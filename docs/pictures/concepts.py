@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 from pellucid import ConceptSubspaces, plots
 from pellucid.datasets import load_scenes
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection, ConceptSearch
 
 QUERY, CONCEPT, SHOWN = 1, "animal", 6

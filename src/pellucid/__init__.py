@@ -31,7 +31,7 @@ _PUBLIC: dict[str, str | None] = {
     "selection": None,
     "set_threads": "solvers",
     "plots": None,
-    "preprocessing": None,
+    "preparation": None,
     "solvers": None,
     "vectors": None,
 }

@@ -83,7 +83,7 @@ def concept_retrieval(
     Parameters
     ----------
     model : fitted ``ConceptSubspaces``, or None for the unfiltered cosine
-    queries, candidates : (n, d), (n_candidates, d)
+    queries, candidates : (n, d), (n_candidates, d), raw: the model prepares them
     query_concepts, candidate_concepts : (n, S), (n_candidates, S) of 0/1
     query_fine, candidate_fine : (n, F), (n_candidates, F) of 0/1, and fine_to_coarse (F,), for sub-labels
     k : length of the lists
@@ -92,7 +92,7 @@ def concept_retrieval(
     """
     X = np.asarray(queries)
     has, relevant = np.asarray(query_concepts, dtype=bool), np.asarray(candidate_concepts, dtype=bool)
-    pool = unit_rows(np.asarray(candidates))
+    pool = unit_rows(np.asarray(candidates if model is None else model.prepare(candidates)))
 
     def cosine(rows: NDArray[Any], j: int) -> NDArray[Any]:
         filtered = rows if model is None else model.project(rows, model.concept_names_[j])

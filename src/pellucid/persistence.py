@@ -4,8 +4,8 @@ The header is one metadata entry, ``pellucid``, that holds
 ``{"format": 1, "class": …, "version": …, "params": {…}, "values": {…}, "text": {…}}``: constructor parameters, plain
 fitted attributes, and fitted arrays of text. Numeric fitted arrays are the file's tensors, named as the attributes.
 
-A model may carry the one that prepared its data as ``preprocessing_``. It is the header's ``"preprocessing"``, written
-in the same way, and its tensors are named with ``preprocessing_.`` in front.
+What a model does to raw rows first, its ``preparation_``, is the header's ``"preprocessing"``, written in the same way,
+and its tensors are named with ``preprocessing_.`` in front.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from pellucid._core.saved import Fitted, SavedMixin
 
 FORMAT = 1
 KEY = "pellucid"
-PREPROCESSING = "preprocessing_"
+PREPARATION = "preparation_"
+# what its tensors are named with
+MARK = "preprocessing_."
 
 # the classes that a file may name, and where each lives today; a name never changes once a file may hold it
 MODELS = {
     "BinaryAutoencoder": "pellucid.binary",
-    "CenteredNormalizer": "pellucid.preprocessing",
+    "CenteredNormalizer": "pellucid.preparation",
     "CombinedConcepts": "pellucid.binary",
     "CommonalityClustering": "pellucid.clusters",
     "ConceptSubspaces": "pellucid.concepts",
@@ -64,11 +66,11 @@ def save(model: Any, path: str | Path) -> None:
     check_is_fitted(model)
     part, tensors = _describe(model)
     header = {"format": FORMAT, "version": __version__, **part}
-    before = getattr(model, PREPROCESSING, None)
+    before = getattr(model, PREPARATION, None)
     if before is not None:
         _check_ours(before)
         header["preprocessing"], arrays = _describe(before)
-        tensors |= {f"{PREPROCESSING}.{key}": array for key, array in arrays.items()}
+        tensors |= {f"{MARK}{key}": array for key, array in arrays.items()}
     payload = to_bytes(tensors, metadata={KEY: json.dumps(header, ensure_ascii=False, allow_nan=False)})
     with atomic_path(target) as temporary:
         temporary.write_bytes(payload)
@@ -118,19 +120,23 @@ def load(path: str | Path) -> Any:
             f"{source} has model format {form}, written by Pellucid {header.get('version')}; "
             f"this Pellucid, {__version__}, reads up to format {FORMAT}: upgrade it to load the file."
         )
-    mark = f"{PREPROCESSING}."
-    own = {key: array for key, array in tensors.items() if not key.startswith(mark)}
-    model = _build(source, header, own)
+    own = {key: array for key, array in tensors.items() if not key.startswith(MARK)}
+    before = None
     if "preprocessing" in header:
-        before = {key.removeprefix(mark): array for key, array in tensors.items() if key.startswith(mark)}
-        setattr(model, PREPROCESSING, _build(source, header["preprocessing"], before))
+        arrays = {key.removeprefix(MARK): array for key, array in tensors.items() if key.startswith(MARK)}
+        before = _build(source, header["preprocessing"], arrays)
     elif len(own) < len(tensors):
         raise ModelFileError(f"{source} has arrays of a preprocessing, but does not say of which.")
+    model = _build(source, header, own, before)
+    if model._prepares_rows:
+        setattr(model, PREPARATION, before)
+    elif before is not None:
+        raise ModelFileError(f"{source} has a preprocessing, but a {type(model).__name__} takes rows as they are.")
     return model
 
 
-def _build(source: Path, header: Any, tensors: dict[str, np.ndarray]) -> Any:
-    """The fitted model that this part of a header describes."""
+def _build(source: Path, header: Any, tensors: dict[str, np.ndarray], before: Any = None) -> Any:
+    """The fitted model that this part of a header describes; ``before`` prepared its rows."""
     name = header.get("class") if isinstance(header, dict) else header
     if not isinstance(name, str) or name not in MODELS:
         raise ModelFileError(f"{source} holds a {name!r}, which is not a model of this Pellucid ({__version__}).")
@@ -143,7 +149,12 @@ def _build(source: Path, header: Any, tensors: dict[str, np.ndarray]) -> Any:
     unknown = set(parts["params"]) - set(inspect.signature(cls).parameters)
     if unknown:
         raise ModelFileError(f"{source} has the parameter {min(unknown)!r}, which {name} does not have.")
-    model = cls(**parts["params"])
+    params = dict(parts["params"])
+    if cls._prepares_rows and "center" not in params:  # written when rows were prepared outside
+        params["center"] = before is not None and before.center
+        if "normalize" in inspect.signature(cls).parameters:
+            params["normalize"] = before is not None and not before.center
+    model = cls(**params)
     try:
         model._validate_params()
     except ValueError as error:

@@ -18,13 +18,13 @@ def scenes_folder(tmp_path_factory):
     import pellucid
     from pellucid import BinaryAutoencoder, CommonalityClustering, ConceptSubspaces
     from pellucid.datasets import load_scenes
-    from pellucid.preprocessing import CenteredNormalizer
+    from pellucid.preparation import CenteredNormalizer
     from pellucid.search import Collection
 
     scenes = load_scenes()
     folder, train = tmp_path_factory.mktemp("scenes"), scenes.split.train
     X = CenteredNormalizer().fit(scenes.vectors[train]).transform(scenes.vectors)
-    model = ConceptSubspaces(6, max_iter=5).fit(X[train], scenes.coarse[train], scenes.coarse_names)
+    model = ConceptSubspaces(6, max_iter=5, center=False).fit(X[train], scenes.coarse[train], scenes.coarse_names)
     labels = [[name for name, on in zip(scenes.coarse_names, row) if on] for row in scenes.coarse]
     Collection.create(folder / "collection", X, [f"scene-{i}" for i in range(len(X))], text=scenes.texts, labels=labels)
     pellucid.save(model, folder / "model.safetensors")

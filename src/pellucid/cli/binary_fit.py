@@ -73,7 +73,7 @@ def command(
     check_output(output, ".safetensors")
     refuse_options_of_the_other(ctx, method)
     from pellucid import persistence
-    from pellucid.preprocessing import CenteredNormalizer
+    from pellucid.preparation import CenteredNormalizer
 
     found = read_items(vectors, column)
     begun = time.perf_counter()

@@ -106,7 +106,7 @@ def prepared_rows(
 ) -> Iterator[tuple[NDArray[Any], list[str], Any]]:
     """All rows, prepared, their names, and what prepared them; a file is laid down on disk and never held whole."""
     from pellucid.cli.streaming import checked_blocks, spooled
-    from pellucid.preprocessing import CenteredNormalizer
+    from pellucid.preparation import CenteredNormalizer
 
     before = None if kind == "none" else CenteredNormalizer(center=kind == "centred")
     if is_collection(path):

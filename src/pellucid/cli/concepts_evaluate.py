@@ -12,7 +12,6 @@ from pellucid.cli._common import (
     json_option,
     load_model,
     model_option,
-    prepared,
     print_json,
     readable,
     screen,
@@ -85,14 +84,14 @@ def evaluate(
     from pellucid.metrics import concept_retrieval
 
     coarse, things = Labels(given, names), Labels(fine) if fine else None
-    rows = []
+    read = []
     beside = [*model.concept_names_, *coarse.columns, *(things.columns if things else ())]
     for block in checked_blocks(source, column, beside):
-        rows.append(prepared(model, block.vectors))
+        read.append(np.asarray(block.vectors))
         for labels in (coarse, things):
             if labels is not None:
                 labels.add(block)
-    X = np.concatenate(rows)
+    X = np.concatenate(read)
     Y = known(model, *coarse.result())
     finer = {} if things is None else under(model, *things.result())
     order = np.random.default_rng(seed).permutation(len(X))
@@ -106,8 +105,9 @@ def evaluate(
             "fine_to_coarse": finer["fine_to_coarse"],
         }
     found: dict[str, Any] = {"queries": count, "candidates": len(searched), "k": k}
-    for title, filtering in (("plain", None), ("filtered", model)):
-        result = concept_retrieval(filtering, X[asked], X[searched], Y[asked], Y[searched], k=k, **split)
+    # plain cosines are those of the same space
+    for title, filtering, rows in (("plain", None, model.prepare(X)), ("filtered", model, X)):
+        result = concept_retrieval(filtering, rows[asked], rows[searched], Y[asked], Y[searched], k=k, **split)
         found["pairs"] = result.pairs
         found[title] = {
             "general": result.general,

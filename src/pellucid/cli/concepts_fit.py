@@ -98,8 +98,8 @@ def command(
     """Learn a positive cone for each concept from VECTORS and write them to a model file.
 
     The concepts come from labels, or from words alone: then each row counts as having the concepts whose words are
-    nearest to it. Vectors are normalised, centred and normalised; the model file keeps the mean, so that every other
-    command prepares vectors in the same way. VECTORS is a .npy, .npz, .parquet, .safetensors, .h5ad, .csv or .tsv
+    nearest to it. The model normalises, centres and normalises the vectors, and keeps the mean in its file, so that
+    every command takes vectors as they come. VECTORS is a .npy, .npz, .parquet, .safetensors, .h5ad, .csv or .tsv
     file, a folder of .parquet files, or - for standard input; it is read in blocks and never held as a whole.
 
     \b
@@ -145,15 +145,13 @@ def fit(
 
     from pellucid import persistence
     from pellucid.cli.streaming import checked_blocks, spooled
-    from pellucid.concepts import ConceptSubspaces
-    from pellucid.preprocessing import CenteredNormalizer, zero_shot_labels
+    from pellucid.concepts import ConceptSubspaces, zero_shot_labels
 
     labels = Labels(given, names) if given else None
     columns = labels.columns if labels else ()
     concepts, concept_vectors = read_words(words) if words else ([], np.empty((0, 0)))
-    before, rows, guessed = CenteredNormalizer(center=not as_is), 0, []
+    rows, guessed = 0, []
     for block in checked_blocks(source, column, columns):
-        before.partial_fit(block.vectors)
         rows += len(block.vectors)
         if labels is None:
             guessed.append(zero_shot_labels(block.vectors, concept_vectors, active))
@@ -165,19 +163,16 @@ def fit(
         indicator, concepts = indicator[:, kept], [concepts[j] for j in kept]
     if settings["batch_size"] is None and rows >= MANY_ROWS:
         settings["batch_size"] = BATCH_ROWS
-    prepare = (lambda block: np.asarray(block)) if as_is else before.transform
-    blocks = checked_blocks(source, column, columns, what="Preparing")
-    with spooled(blocks, rows, prepare, output) as X, warnings.catch_warnings(record=True) as caught:
+    blocks = checked_blocks(source, column, columns, what="Reading")
+    with spooled(blocks, rows, np.asarray, output) as X, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = ConceptSubspaces(**settings, verbose=1).fit(X, indicator, concepts)
+        model = ConceptSubspaces(**settings, center=not as_is, verbose=1).fit(X, indicator, concepts)
         if gate:
             some = np.sort(np.random.default_rng(settings["random_state"]).permutation(rows)[:GATE_ROWS])
             model.fit_gate(X[some], indicator[some])
     model.set_params(verbose=0)
     for warning in caught:
         click.echo(f"Note: {warning.message}", err=True)
-    if not as_is:
-        model.preprocessing_ = before
     persistence.save(model, output)
     return model, indicator, any(str(warning.message).startswith("Stopped after") for warning in caught)
 

@@ -15,7 +15,6 @@ from pellucid.cli._common import (
     json_option,
     load_model,
     model_option,
-    prepared,
     print_json,
     readable,
     screen,
@@ -66,11 +65,9 @@ def command(
     fitted = load_model(model)
 
     def change(rows: NDArray[Any]) -> NDArray[Any]:
-        rows = prepared(fitted, rows)
-        rest = fitted.remove(rows, without) if without else rows
-        if concept:
-            return _array(fitted.project(rest, concept))
-        return _array(rest if without else fitted.shares(rows))
+        if concept or without:
+            return _array(fitted.cones.filtered(fitted.prepare(rows), concept or None, without or None))
+        return _array(fitted.shares(rows))
 
     with readable(vectors) as source:
         if output is None:

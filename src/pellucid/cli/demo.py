@@ -75,9 +75,8 @@ def run(output: Path) -> dict[str, Any]:
     from pellucid.binary import BinaryAutoencoder
     from pellucid.cli._report import write_report
     from pellucid.clusters import CommonalityClustering
-    from pellucid.concepts import ConceptSubspaces
+    from pellucid.concepts import ConceptSubspaces, zero_shot_labels
     from pellucid.datasets import load_scenes
-    from pellucid.preprocessing import CenteredNormalizer, zero_shot_labels
     from pellucid.search import Collection, ConceptSearch
 
     begun = time.perf_counter()
@@ -87,10 +86,9 @@ def run(output: Path) -> dict[str, Any]:
     with progress("Demo", 13) as advance:
         scenes = load_scenes()
         train, names = scenes.split.train, scenes.coarse_names
-        normalizer = CenteredNormalizer().fit(scenes.vectors[train])
-        X = normalizer.transform(scenes.vectors)
+        X = scenes.vectors
         labels = scenes.coarse[train]
-        guessed = zero_shot_labels(scenes.vectors[train], scenes.concept_vectors, 2)
+        guessed = zero_shot_labels(X[train], scenes.concept_vectors, 2)
         advance("learning a cone for each of twelve concepts")
         model = ConceptSubspaces(N_ATOMS).fit(X[train], labels, names)
         advance("the start alone")
@@ -98,18 +96,19 @@ def run(output: Path) -> dict[str, Any]:
         advance("the same from the words for the concepts")
         guess = ConceptSubspaces(N_ATOMS).fit(X[train], guessed, names)
         advance("groups without any label")
-        groups = CommonalityClustering(N_CLUSTERS, CLUSTER_ATOMS, COMMON_ATOMS, tol=1e-3, random_state=0).fit(X)
+        settings: dict[str, Any] = {"center": True, "random_state": 0}
+        groups = CommonalityClustering(N_CLUSTERS, CLUSTER_ATOMS, COMMON_ATOMS, tol=1e-3, **settings).fit(X)
         advance("yes/no concepts without any label")
-        bits = BinaryAutoencoder(BINARY_RANK, random_state=0).fit(X)
+        bits = BinaryAutoencoder(BINARY_RANK, **settings).fit(X)
         fitted = time.perf_counter()
         models = {"plain cosine": None, "supervised SVD": start, SUPERVISED: model, ZERO_SHOT: guess}
         table = {}
         for title, other in models.items():
             advance(f"searching by {title}")
-            table[title] = retrieval(other, X, scenes)
+            # plain cosines are those of the space that the model searches in
+            table[title] = retrieval(other, model.prepare(X) if other is None else X, scenes)
         advance("making a collection")
-        collection = collect(output, X, scenes, normalizer)
-        model.preprocessing_ = normalizer
+        collection = collect(output, scenes)
         for name, one in zip(MODELS, (model.fit_gate(X[train], labels), groups, bits)):
             persistence.save(one, output / f"{name}.safetensors")
         advance("looking for a good example")
@@ -171,7 +170,7 @@ def group_words(groups: Any, X: Any, scenes: Any) -> list[dict[str, Any]]:
     """The size of each cluster, and the words nearest to what is its own."""
     import numpy as np
 
-    from pellucid.preprocessing import CenteredNormalizer
+    from pellucid.preparation import CenteredNormalizer
 
     own = groups.reconstruct(X, parts="cluster")
     count = len(groups.atoms_)
@@ -182,23 +181,21 @@ def group_words(groups: Any, X: Any, scenes: Any) -> list[dict[str, Any]]:
     return [{"items": int(n), "words": [scenes.words[i] for i in row]} for n, row in zip(sizes, near)]
 
 
-def collect(output: Path, X: Any, scenes: Any, normalizer: Any) -> Any:
+def collect(output: Path, scenes: Any) -> Any:
     """The data in the output folder: vectors and words as files, and a collection, that of an earlier demo if it is
     whole."""
     from pellucid import vectors
-    from pellucid.cli._prepared import mark
     from pellucid.search import Collection
 
     folder = output / "collection"
     output.mkdir(parents=True, exist_ok=True)
-    ids = [f"scene-{i}" for i in range(len(X))]
+    ids = [f"scene-{i}" for i in range(len(scenes.vectors))]
     labels = [[name for name, on in zip(scenes.coarse_names, row) if on] for row in scenes.coarse]
     vectors.write(output / "scenes.parquet", scenes.vectors, ids, {"text": scenes.texts, "labels": labels})
     vectors.write(output / "words.parquet", scenes.word_vectors, scenes.words)
     vectors.write(output / "concepts.parquet", scenes.concept_vectors, scenes.coarse_names)
     if not folder.exists():
-        Collection.create(folder, X, ids, text=scenes.texts, labels=labels)
-        mark(folder, normalizer)
+        Collection.create(folder, scenes.vectors, ids, text=scenes.texts, labels=labels)
     return Collection.open(folder)
 
 

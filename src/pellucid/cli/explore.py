@@ -79,15 +79,8 @@ def command(
       pellucid explore photos -m concepts.safetensors -m clusters.safetensors -m binary.safetensors
       pellucid explore digits -m clusters.safetensors --image-shape 28x28
     """
-    from pellucid import persistence
-    from pellucid.cli._prepared import same_preparation
     from pellucid.explorer import Server, serve
 
-    for file in model:
-        if not same_preparation(collection, persistence.load(file)):
-            raise click.UsageError(
-                f"{collection} holds vectors as they came, and {file} was fitted to others: index them with --model."
-            )
     vocabulary: dict[str, Any] = {} if words is None else dict(zip(("words", "word_vectors"), read_words(words)))
 
     def on(where: int) -> Server:

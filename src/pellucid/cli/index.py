@@ -16,9 +16,6 @@ from pellucid.cli._common import (
     column_option,
     counted,
     json_option,
-    load_model,
-    model_option,
-    prepared,
     print_json,
     readable,
     screen,
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
 @click.command("index")
 @vectors_argument
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder of the new collection.")
-@model_option(False, "Prepare the vectors as this model's were, which searching by concept works best on.")
 @click.option("--text", help="Column to show as the text of an item, if it is not named text.")
 @click.option(
     "--labels",
@@ -47,7 +43,6 @@ if TYPE_CHECKING:
 def command(
     vectors: Path,
     output: Path,
-    model: Path | None,
     text: str | None,
     labels: str | None,
     engine: str,
@@ -58,21 +53,22 @@ def command(
 ) -> None:
     """Make a collection that can be searched from VECTORS, with all the ids, texts and labels beside them.
 
+    Vectors are kept as they come: a model prepares them when it meets them.
+
     The file is read in blocks and never held as a whole. The folder appears when the collection is complete.
 
     \b
     Examples:
       pellucid index photos.parquet -o photos
-      pellucid index photos.parquet --model photos.safetensors --text caption --labels tags -o photos
+      pellucid index photos.parquet --text caption --labels tags -o photos
       pellucid index photos.parquet --engine postgres --dsn postgresql://me@db.example.org/photos -o photos
       cat photos.npy | pellucid index - -o photos
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise click.UsageError(f"{output} exists already: name a new folder.")
-    fitted = None if model is None else load_model(model)
     given = chosen(dsn, options, {})
     with readable(vectors) as source, appearing(output) as folder:
-        rows, width = build(folder, source, column, fitted, text, labels.split(",") if labels else [], engine, given)
+        rows, width = build(folder, source, column, text, labels.split(",") if labels else [], engine, given)
     if engine != "exact":
         from pellucid.search import Collection
 
@@ -89,29 +85,25 @@ def build(
     folder: Path,
     source: Path,
     column: str | None,
-    model: Any,
     text: str | None,
     labels: list[str],
     engine: str,
     options: dict[str, Any],
 ) -> tuple[int, int]:
     """Fill the folder block by block."""
-    from pellucid.cli._prepared import mark
     from pellucid.cli.streaming import checked_blocks
     from pellucid.search import Collection
 
     collection: Collection | None = None
-    concepts = [] if model is None else model.concept_names_  # numeric columns of these names are labels
-    for block in checked_blocks(source, column, [*labels, *concepts], what="Indexing"):
-        rows = block.vectors if model is None else prepared(model, block.vectors)
+    for block in checked_blocks(source, column, labels, what="Indexing"):
         columns = beside(block, text, labels)
         if collection is None:
-            collection = Collection.create(folder, rows, block.ids, engine=engine, engine_options=options, **columns)
+            collection = Collection.create(
+                folder, block.vectors, block.ids, engine=engine, engine_options=options, **columns
+            )
         else:
-            collection.add(rows, block.ids, **columns)
+            collection.add(block.vectors, block.ids, **columns)
     assert collection is not None  # a file without rows was refused
-    if getattr(model, "preprocessing_", None) is not None:
-        mark(folder, model.preprocessing_)
     return len(collection), collection.dimension
 
 

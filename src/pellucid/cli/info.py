@@ -55,14 +55,14 @@ def model(path: Path) -> dict[str, Any]:
     from pellucid import persistence
 
     fitted = persistence.load(path)
-    before = getattr(fitted, "preprocessing_", None)
+    before = getattr(fitted, "preparation_", None)
     found: dict[str, Any] = {
         "kind": "model",
         "path": str(path),
         "class": type(fitted).__name__,
         "parameters": fitted.get_params(),
         "dimensions": getattr(fitted, "n_features_in_", None),  # words and images have none
-        "preprocessing": None if before is None else {"class": type(before).__name__, **before.get_params()},
+        "preparation": None if before is None else {"class": type(before).__name__, **before.get_params()},
         "arrays": {
             name: list(np.shape(getattr(fitted, name))) for name in fitted._fitted_arrays if hasattr(fitted, name)
         },
@@ -91,11 +91,10 @@ def fitted_values(fitted: Any) -> dict[str, Any]:
 
 
 def collection(path: Path) -> dict[str, Any]:
-    from pellucid.cli._prepared import preparation
     from pellucid.search import Collection
 
     opened = Collection.open(path)
-    before = preparation(path)
+    before = opened.preparation
     first = opened.item(opened.position(opened.ids[0])) if len(opened) else {}
     return {
         "kind": "collection",
@@ -104,7 +103,7 @@ def collection(path: Path) -> dict[str, Any]:
         "dimensions": opened.dimension,
         "engine": opened.engine_name,
         "columns": list(first),
-        "preprocessing": None if before is None else type(before).__name__,
+        "preparation": None if before is None else type(before).__name__,
     }
 
 

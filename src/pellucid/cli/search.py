@@ -79,19 +79,24 @@ def command(
         raise click.UsageError("--score gated asks how much of a concept an item has: name one with --concept.")
     if words is not None and not explain:
         raise click.UsageError("--words goes with --explain.")
-    from pellucid.search import Collection
+    from pellucid.search import Collection, ConceptSearch
 
+    fitted = None if model is None else load_model(model)
+    if score == "gated" and not hasattr(fitted, "gate_coef_"):
+        raise click.UsageError("The model has no gate: fit it with `pellucid concepts fit --gate`.")
     opened = Collection.open(collection, engine=engine)
     if dsn is not None or options:
         given = chosen(dsn, options, opened.engine_options)
         opened = Collection.open(collection, engine=engine, engine_options=given)
+    if item is not None:
+        opened.position(item)  # says so if there is no such item
     query: Any = item if vector is None else read_query(vector)
-    if model is None:
-        hits, why = plain(opened, query, k, diverse, where), None
-    else:
-        hits, why = by_concept(
-            opened, load_model(model), query, concept, without, k, score, diverse, explain, words, where
-        )
+    search = ConceptSearch(opened, fitted)
+    hits: list[Any] = search.search(
+        query, concept or None, k, diverse, without=without or None, score=score, where=where
+    )
+    vocabulary = dict(zip(("words", "word_vectors"), read_words(words))) if words is not None else {}
+    why = [hit.explain(**vocabulary) for hit in hits] if explain else None
     if as_json:
         print_json([as_dict(hit, None if why is None else why[i]) for i, hit in enumerate(hits)])
     else:
@@ -118,73 +123,15 @@ def read_query(path: Path) -> NDArray[Any]:
     return np.asarray(rows[0])
 
 
-def plain(collection: Any, query: Any, k: int, diverse: bool, where: str | None) -> list[Any]:
-    """The nearest items as a whole, without any model."""
-    import numpy as np
-
-    from pellucid.cli._prepared import preparation
-    from pellucid.search import Hit
-    from pellucid.selection import diversify
-
-    own = collection.position(query) if isinstance(query, str) else None
-    if own is not None:
-        vector = collection.vectors([own])
-    else:
-        before = preparation(collection.folder)
-        vector = query[None] if before is None else before.transform(query[None])
-    wanted = (10 * k if diverse else k) + 1
-    positions, scores = (found[0] for found in collection.search(vector, wanted, where=where))
-    positions, scores = positions[positions != own], scores[positions != own]
-    if diverse and len(positions):
-        chosen = diversify(np.asarray(collection.vectors(positions), dtype=np.float32), k, scores)
-        positions, scores = positions[chosen], scores[chosen]
-    pairs = zip(positions[:k], scores[:k])
-    return [Hit(rank, float(s), int(p), collection.item(int(p))) for rank, (p, s) in enumerate(pairs, start=1)]
-
-
-def by_concept(
-    collection: Any,
-    model: Any,
-    query: Any,
-    concept: tuple[str, ...],
-    without: tuple[str, ...],
-    k: int,
-    score: str,
-    diverse: bool,
-    explain: bool,
-    words: Path | None,
-    where: str | None,
-) -> tuple[list[Any], list[Any] | None]:
-    from pellucid.cli._common import prepared
-    from pellucid.cli._prepared import concept_search, same_preparation
-
-    if score == "gated" and not hasattr(model, "gate_coef_"):
-        raise click.UsageError("The model has no gate: fit it with `pellucid concepts fit --gate`.")
-    if score == "gated" and not same_preparation(collection.folder, model):
-        raise click.UsageError(
-            f"{collection.folder} holds vectors as they came: index them with --model for this score."
-        )
-    search = concept_search(collection, model)
-    if isinstance(query, str):
-        collection.position(query)  # says so if there is no such item
-    elif len(query) != model.n_features_in_:
-        raise ValueError(f"The vector has {len(query)} numbers, but the model was fitted on {model.n_features_in_}.")
-    x = query if isinstance(query, str) else prepared(model, query[None])[0]
-    hits: list[Any] = search.search(x, concept or None, k, diverse, without=without or None, score=score, where=where)
-    if not explain:
-        return hits, None
-    vocabulary = dict(zip(("words", "word_vectors"), read_words(words))) if words is not None else {}
-    return hits, [search.explain(x, hit.id, **vocabulary) for hit in hits]
-
-
 def as_dict(hit: Any, why: Any) -> dict[str, Any]:
     item = {name: value for name, value in hit.item.items() if not isinstance(value, bytes)}
     found = {"rank": hit.rank, "score": hit.score, "item": item}
     if why is not None:
         found["explanation"] = {
-            "cosine": why.cosine,
+            "score": why.score,
             "terms": dict(zip(why.names, why.terms.tolist())),
             "residual": why.residual,
+            "presence": why.presence,
             "words": {name: near for name, near in zip(why.names, why.words) if near},
         }
     return found
@@ -219,5 +166,6 @@ def terms(why: Any, most: int = 4) -> str:
     for j in order:
         near = f" ({escape(', '.join(why.words[j]))})" if why.words[j] else ""
         parts.append(f"{why.terms[j]:+.2f} {escape(why.names[j])}{near}")
-    rest = float(why.cosine - why.residual - sum(why.terms[j] for j in order))
-    return f"{why.cosine:.2f} = {', '.join(parts)}, {rest:+.2f} other concepts, {why.residual:+.2f} in none"
+    rest = float(why.terms.sum() - sum(why.terms[j] for j in order))
+    likely = f", {why.presence:+.2f} for having the concept" if why.presence else ""
+    return f"{why.score:.2f} = {', '.join(parts)}, {rest:+.2f} other concepts, {why.residual:+.2f} in none{likely}"

@@ -17,24 +17,30 @@ from sklearn.utils.validation import check_is_fitted
 from pellucid._core.checkpoint import Checkpoint, fingerprint
 from pellucid._core.progress import progress
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
-from pellucid.concepts.cones import Cones, Names
+from pellucid.concepts.base import ConceptModel
+from pellucid.concepts.cones import Names
 from pellucid.concepts.labels import Indicator, align, as_indicator, require_members
 from pellucid.concepts.learner import Learner
 from pellucid.concepts.learning import Sweep
 from pellucid.concepts.model_selection import AtomCounts, select_n_atoms
-from pellucid.concepts.presence import describe, gate_features, gated_scores, learn_gates
+from pellucid.concepts.presence import Gates, gate_features, learn_gates
 from pellucid.concepts.rows import BlockRows, HeldRows
 from pellucid.concepts.stability import Stability, stability
+from pellucid.preparation import CenteredNormalizer, PreparedView, is_mapped
 from pellucid.rows import Blocks, as_blocks, is_lazy
 
 
-class ConceptSubspaces(SavedMixin, Cones):
+class ConceptSubspaces(ConceptModel, SavedMixin):
     """One positive cone per concept, learned so that rows are sums of components from the cones of their concepts.
+
+    Rows are taken raw: fitting, taking apart and searching all prepare them in the same way.
 
     Parameters
     ----------
     n_atoms : int, atoms per concept; a list, one number per concept; or a float below 1, as many as keep that share
         of each concept's energy
+    center : bool, normalise rows, subtract the mean of the normalised training rows and normalise again (paper 1,
+        section 4.1), in every method; False takes rows as they are
     max_iter : int, sweeps over codes and atoms; 0 keeps the start (with ``init="svd"`` the S-SVD baseline)
     init : "svd" or "sample", start from each concept's singular vectors or from random rows
     update : "svd" (the paper's), "bcd" (its Eq. 14-15) or "power" (Eq. 19), how an atom is improved
@@ -48,6 +54,7 @@ class ConceptSubspaces(SavedMixin, Cones):
 
     Attributes
     ----------
+    preparation_ : fitted ``CenteredNormalizer`` that every method applies to its rows, or None without ``center``
     atoms_ : (M, d) unit atoms, concept after concept
     groups_ : (M,) index of the concept of each atom
     concept_names_ : (S,) names
@@ -76,6 +83,7 @@ class ConceptSubspaces(SavedMixin, Cones):
             tuple,
             np.ndarray,
         ],
+        "center": ["boolean"],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "init": [StrOptions({"svd", "sample"})],
         "update": [StrOptions({"svd", "bcd", "power"})],
@@ -91,6 +99,7 @@ class ConceptSubspaces(SavedMixin, Cones):
         self,
         n_atoms: int | Sequence[int] | float = 8,
         *,
+        center: bool = True,
         max_iter: int = 10,
         init: str = "svd",
         update: str = "svd",
@@ -102,6 +111,7 @@ class ConceptSubspaces(SavedMixin, Cones):
         verbose: int = 0,
     ) -> None:
         self.n_atoms = n_atoms
+        self.center = center
         self.max_iter = max_iter
         self.init = init
         self.update = update
@@ -207,7 +217,7 @@ class ConceptSubspaces(SavedMixin, Cones):
     def partial_fit(self, X: ArrayLike, Y: Any, concept_names: Sequence[str] | None = None) -> ConceptSubspaces:
         """One mini-batch step of Algorithm 1: codes of these rows, then every atom that is active on them.
 
-        The first call starts the atoms from its rows, so give it some of every concept.
+        The first call starts the atoms from its rows and takes their mean, so give it some of every concept.
         """
         if not hasattr(self, "atoms_"):
             rows = self._start(X, Y, concept_names)
@@ -235,7 +245,13 @@ class ConceptSubspaces(SavedMixin, Cones):
         if Y is None:
             raise ValueError("ConceptSubspaces requires y to be passed, but the target y is None.")
         lazy = is_lazy(X)
-        data = self._blocks(X) if lazy else self._rows(X, reset=True)
+        data: Any = self._blocks(X) if lazy else self._rows(X, reset=True)
+        wanted = CenteredNormalizer() if self.center else None
+        if wanted is not None and self.batch_size is not None and is_mapped(data):
+            self.preparation_ = wanted.fit(data)
+            data = PreparedView(data, self.preparation_)  # of a file larger than memory a batch is held, never a copy
+        else:
+            data = self._learn_preparation(data, wanted)
         indicator: Any
         if is_lazy(Y):
             if not lazy:
@@ -270,14 +286,16 @@ class ConceptSubspaces(SavedMixin, Cones):
                 delattr(self, attribute)
 
     def _labelled(self, X: ArrayLike, Y: Any) -> tuple[NDArray[Any], Indicator]:
-        """More rows with the concepts the model already has."""
-        data = self._rows(X)
+        """More rows, prepared, with the concepts the model already has."""
+        rows = self._prepared(self._rows(X))
+        return rows, self._known_concepts(Y, len(rows))
+
+    def _known_concepts(self, Y: Any, n: int) -> Indicator:
+        """Labels (n, S) over the concepts the model already has."""
         indicator = align(Y, list(self.concept_names_))
-        if indicator.shape != (len(data), len(self.concept_names_)):
-            raise ValueError(
-                f"Y must have {len(data)} rows and {len(self.concept_names_)} concepts, but is {indicator.shape}."
-            )
-        return data, indicator
+        if indicator.shape != (n, len(self.concept_names_)):
+            raise ValueError(f"Y must have {n} rows and {len(self.concept_names_)} concepts, but is {indicator.shape}.")
+        return indicator
 
     def _sizes(self, n_concepts: int) -> list[int] | float:
         if isinstance(self.n_atoms, (float, np.floating)):
@@ -323,7 +341,11 @@ class ConceptSubspaces(SavedMixin, Cones):
         """Refit on resampled rows: how much of this fitted model would come out again, and how well it tells concepts
         apart on rows it has not seen (``held_out``, or the rows that a resample left out)."""
         check_is_fitted(self, "atoms_")
-        return stability(self, *self._labelled(X, Y), n_runs, held_out and self._labelled(*held_out), n_jobs)
+        raw, *unseen = (
+            (self._rows(rows), self._known_concepts(labels, len(rows)))  # type: ignore[arg-type]
+            for rows, labels in ((X, Y), *([held_out] if held_out else []))
+        )
+        return stability(self, *raw, n_runs, unseen[0] if unseen else None, n_jobs)
 
     # beyond the paper
 
@@ -340,15 +362,20 @@ class ConceptSubspaces(SavedMixin, Cones):
         if not (0 <= mix <= 1 and 0 <= weight < np.inf and 0 < C < np.inf):
             raise ValueError(f"mix must lie in [0, 1], weight be ≥ 0 and C > 0, got {mix}, {weight} and {C}.")
         data, indicator = self._labelled(X, Y)
-        self.gate_coef_, self.gate_intercept_ = learn_gates(gate_features(self, data), indicator, C)
+        self.gate_coef_, self.gate_intercept_ = learn_gates(gate_features(self.cones, data), indicator, C)
         self.gate_weights_ = np.array([mix, weight], dtype=np.float64)
         return self
 
     def describe(self, X: ArrayLike) -> NDArray[np.float32]:
         """What the score "gated" needs of each candidate: (n, 2S), its likelihood of each concept, and the lengths of
         its unit vector's projections. Stored once, beside the vectors."""
+        return self.gates.describe(self.prepare(X))
+
+    @property
+    def gates(self) -> Gates:
+        """What :meth:`fit_gate` learned, for rows that are prepared already."""
         check_is_fitted(self, "gate_coef_", msg="Call fit_gate(X, Y) first: there is no gate yet.")
-        return describe(self, self._rows(X))
+        return Gates(self.cones, self.gate_coef_, self.gate_intercept_, *map(float, self.gate_weights_))
 
     def gated_scores(
         self, X: ArrayLike, concept: Names, candidates: ArrayLike, described: NDArray[Any] | None = None
@@ -358,11 +385,8 @@ class ConceptSubspaces(SavedMixin, Cones):
         s_j(x, c) = μ·cos(x, c) + (1 − μ)·cos(ṽ_j(x), c)/‖ṽ_j(c)‖ + λ·p_j(c), where p_j(c) is the gate's likelihood
         that c has concept j; ``described`` is ``describe(candidates)``, if it was stored.
         """
-        pool = self._rows(candidates)
-        stored = self.describe(pool) if described is None else described
-        names = [concept] if isinstance(concept, str) else concept
-        scores = [gated_scores(self, self._rows(X), j, pool, stored) for j in self._indices(names)]
-        return np.asarray(np.mean(scores, axis=0))
+        gates, pool = self.gates, self.prepare(candidates)
+        return gates.scores(self.prepare(X), concept, pool, gates.describe(pool) if described is None else described)
 
     # pictures
 

@@ -96,6 +96,7 @@ def stability(
 def _one_run(
     model: ConceptSubspaces, X: NDArray[Any], Y: Indicator, held_out: tuple[NDArray[Any], Indicator] | None, seed: int
 ) -> tuple[Any, ...]:
+    """X and held-out rows are raw: a refit takes the mean of its own rows."""
     rng = np.random.default_rng(seed)
     rows = _resample(Y, rng)
     unseen = np.setdiff1d(np.arange(len(X)), rows)
@@ -130,11 +131,12 @@ def match(model: ConceptSubspaces, other: ConceptSubspaces) -> tuple[NDArray[np.
 
 
 def explained_energy(model: ConceptSubspaces, X: NDArray[Any], Y: Indicator) -> float:
-    """1 − ‖X − X̂‖²/‖X‖², each row coded over the atoms of its own concepts; nan without rows."""
-    total = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) if len(X) else 0.0
+    """1 − ‖X − X̂‖²/‖X‖² of prepared rows, each coded over the atoms of its own concepts; nan without rows."""
+    rows = model.prepare(X) if len(X) else X
+    total = float(np.einsum("ij,ij->", rows, rows, dtype=np.float64))
     if total == 0:
         return np.nan
-    rest = X - model.inverse_transform(model.encode(X, Y)).astype(X.dtype)
+    rest = rows - model.inverse_transform(model.cones.encode(rows, Y)).astype(rows.dtype)
     return 1 - float(np.einsum("ij,ij->", rest, rest, dtype=np.float64)) / total
 
 

@@ -94,7 +94,7 @@ def _add_reading(app: FastAPI, state: State, limits: Limits) -> None:
     def shares(concept: s.Name) -> Octets:
         """How much of each item is this concept: float32 per row of the map."""
         model = state._need_model()
-        return Octets(_little(state.preparation.get("shares")[model._index(concept)]))
+        return Octets(_little(state.preparation.get("shares")[model.cones.index(concept)]))
 
     @app.get("/api/strongest", response_class=Octets, responses=BINARY)
     def strongest() -> Octets:
@@ -165,11 +165,11 @@ def _add_searching(app: FastAPI, state: State, limits: Limits) -> None:
 
     @app.post("/api/explain", response_model=s.Explanations, responses=PROBLEMS)
     def explain(asked: s.ExplainRequest) -> Any:
-        """Why x and each y are close: their cosine as a sum of one term per concept and a residual."""
+        """Why a search for x gives each y its score: one term per concept, and what is in none."""
         others = [asked.y] if isinstance(asked.y, str) else asked.y
         if len(others) > limits.batch:
             raise ValueError(f"At most {limits.batch} items are explained at a time.")
-        return {"explanations": state.explain(asked.x, others, asked.words)}
+        return {"explanations": state.explain(asked.x, others, asked.concept, asked.without, asked.score, asked.words)}
 
 
 def _add_concepts(app: FastAPI, state: State) -> None:

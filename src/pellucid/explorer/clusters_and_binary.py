@@ -17,7 +17,7 @@ from pellucid.explorer.layout import Progress, sample
 from pellucid.explorer.loading import Models
 from pellucid.explorer.preparation import BLOCK, Preparation, Task
 from pellucid.plots.graphs import node_places
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 
 LOOKED_AT = 4_000  # items that the cards are made from
 SHOWN = 12  # items on a card
@@ -62,7 +62,7 @@ class Structure:
     def _by_rows(self, model: Any, width: int, dtype: Any, progress: Progress) -> NDArray[Any]:
         out = np.empty((width, len(self.items)), dtype=dtype)
         for rows, vectors in self._blocks():
-            out[:, rows] = np.asarray(model.transform(prepared(model, vectors))).T
+            out[:, rows] = np.asarray(model.transform(vectors)).T
             progress(min(1.0, rows.stop / max(1, len(self.items))))
         return out
 
@@ -91,7 +91,7 @@ class Structure:
         """A card for each binary concept, the strongest first."""
         model, found = self._need("binary"), self._get("bits")
         rows = sample(len(self.items), LOOKED_AT)
-        X = prepared(model, self._vectors(self.items.positions[rows]))
+        X = model.prepare(self._vectors(self.items.positions[rows]))
         along = (X - model.intercept_) @ model.components_.T
         words = self._words(model.components_)
         labels = self._labels(rows)
@@ -132,7 +132,7 @@ class Structure:
         model, costs = self._need("clusters"), self._get("clusters")
         labels = costs.argmin(axis=0)
         rows = sample(len(self.items), LOOKED_AT)
-        X = prepared(model, self._vectors(self.items.positions[rows]))
+        X = model.prepare(self._vectors(self.items.positions[rows]))
         own = np.asarray(model.reconstruct(X, parts="cluster"))
         of_own, of_common = part_shares(model, X)
         here = labels[rows]
@@ -167,7 +167,7 @@ class Structure:
     def reconstruct(self, item: str) -> NDArray[np.float32]:
         """An item (d,), what its cluster alone makes of it, and what it shares with all: (3, d)."""
         model = self._need("clusters")
-        x = prepared(model, self._vectors(np.array([self.items.position(item)])))
+        x = self._vectors(np.array([self.items.position(item)]))
         parts = [np.asarray(model.reconstruct(x, parts=part)) for part in ("cluster", "common")]
         return np.concatenate([x, *parts]).astype(np.float32)
 
@@ -184,7 +184,7 @@ class Structure:
             raise ValueError("An analogram needs at least two items.")
         if by == "model":
             fitted = copy.copy(self._need("binary"))
-            fitted.concepts_ = np.asarray(fitted.transform(prepared(fitted, vectors)), dtype=np.uint8)
+            fitted.concepts_ = np.asarray(fitted.transform(vectors), dtype=np.uint8)
         else:
             fitted = IterativeAssignment(BRANCHES, random_state=0).fit(vectors)
         view = analogram_of(fitted, None, names, max_concepts=max_concepts, max_nodes=max_nodes)
@@ -226,13 +226,6 @@ class Structure:
         if model is None:
             raise ValueError(f"There is no model of {kind}: fit one with `pellucid {kind} fit`, and start with it.")
         return model
-
-
-def prepared(model: Any, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows of unit length for a model that wants them so. (Centring is the collection's own matter: it would not be
-    the same done twice.)"""
-    before = getattr(model, "preprocessing_", None)
-    return rows if before is None or before.center else np.asarray(before.transform(rows))
 
 
 def warm_up() -> None:

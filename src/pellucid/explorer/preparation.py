@@ -106,7 +106,9 @@ class Preparation:
         if self.model is not None:
             model = self.model
             shape = (len(model.concept_names_), len(items))
-            self._make(Task("shares", shape, np.float32, (model.atoms_, model.groups_, model.ridge), self._shares))
+            center = None if model.preparation_ is None else model.preparation_.mean_
+            given = (model.atoms_, model.groups_, model.ridge, center)
+            self._make(Task("shares", shape, np.float32, given, self._shares))
         for task in self.more:
             self._make(task)
         if "pca" in self._made:

@@ -98,16 +98,20 @@ class Hits(BaseModel):
 class ExplainRequest(Strict):
     x: Id | Vector
     y: Id | Annotated[list[Id], Field(min_length=1)] = Field(description="One item, or several to compare x with.")
+    concept: Names | None = Field(None, description="As in the search whose score is to be explained.")
+    without: Names | None = Field(None, description="As in that search.")
+    score: Literal["cosine", "gated"] = Field("cosine", description="As in that search.")
     words: bool = Field(False, description="Name what each term is about.")
 
 
 class ExplanationOut(BaseModel):
-    """cosine = Σ terms + residual"""
+    """score = Σ terms + residual + presence"""
 
     names: list[str]
     terms: list[float]
     residual: float
-    cosine: float
+    score: float = Field(description="The score that a search shows for the pair.")
+    presence: float = Field(description='What the likelihood of the concept adds to the score "gated".')
     residual_share: float
     words: list[list[str]]
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from pellucid.explorer.layout import sample
 from pellucid.explorer.loading import Models, check_dimension
 from pellucid.explorer.stability_job import Checking
 from pellucid.explorer.words import words_of_texts
-from pellucid.search import Collection, ConceptSearch
+from pellucid.search import Collection, ConceptSearch, stored_model
 
 LOOKED_AT = 20_000  # items that co-occurrence is counted on
 SHOWN = 12  # top items of a concept
@@ -52,10 +53,11 @@ class State:
         self.collection, self.model, self.model_path, self.models = collection, model, model_path, models
         self.image_shape = _checked_shape(image_shape, collection.dimension)
         self.items = Items(collection)
-        self.structure = Structure(self.items, models, self.vocabulary)
-        self.searcher = None if model is None else ConceptSearch(collection, model)
+        self.searcher = ConceptSearch(collection, model)
+        met = {kind: stored_model(getattr(models, kind), collection) for kind in ("binary", "clusters")}
+        self.structure = Structure(self.items, replace(models, concepts=self.searcher.stored, **met), self.vocabulary)
         self.preparation = self.structure.preparation
-        self.checking = None if model is None else Checking(self.items, model, self.preparation)
+        self.checking = None if model is None else Checking(self.items, self.searcher.stored, self.preparation)
         self._given = None if words is None else ([str(w) for w in words], np.asarray(word_vectors, dtype=np.float32))
         if self._given is not None and self._given[1].shape != (len(self._given[0]), collection.dimension):
             raise ValueError(
@@ -98,9 +100,9 @@ class State:
     # items
 
     def parts(self, item: str) -> dict[str, Any]:
-        model = self._need_model()
+        self._need_model()
         x = self.collection.vectors([self.items.position(item)]).astype(np.float64)
-        found = model.shares(x)[0]
+        found = self.searcher.stored.shares(x)[0]
         rows = [{"concept": name, "share": float(share)} for name, share in zip(self.concept_names, found)]
         return {"id": item, "parts": sorted(rows, key=lambda p: -p["share"]), "explained": float(found.sum())}
 
@@ -118,21 +120,24 @@ class State:
             x = self._vector(x)
         else:
             self.items.position(x)
+        if concept is not None or without is not None or score != "cosine":
+            self._need_model()
         with self._turns:
-            if self.searcher is None:
-                if concept is not None or without is not None or diverse or score != "cosine":
-                    self._need_model()
-                results = self._plain(x, k)
-            else:
-                found: Any = self.searcher.search(x, concept, k, diverse, without=without, score=score)
-                lists = found if batch else [found]
-                results = [[(hit.position, hit.score) for hit in hits] for hits in lists]
-        shown = [self._hits(hits) for hits in results]
+            found: Any = self.searcher.search(x, concept, k, diverse, without=without, score=score)
+        shown = [self._hits([(hit.position, hit.score) for hit in hits]) for hits in (found if batch else [found])]
         return shown if batch else shown[0]
 
-    def explain(self, x: Any, y: list[str], words: bool) -> list[dict[str, Any]]:
+    def explain(
+        self,
+        x: Any,
+        y: list[str],
+        concept: str | list[str] | None,
+        without: str | list[str] | None,
+        score: str,
+        words: bool,
+    ) -> list[dict[str, Any]]:
+        """Which concepts make up the scores that a search gives the items y."""
         self._need_model()
-        assert self.searcher is not None
         vocabulary = {}
         if words:
             _, names, vectors = self.vocabulary()
@@ -140,25 +145,20 @@ class State:
         for item in (x, *y) if isinstance(x, str) else y:
             self.items.position(item)
         query = x if isinstance(x, str) else self._vector(x)
-        found = [self.searcher.explain(query, item, **vocabulary) for item in y]
+        asked: dict[str, Any] = {"concept": concept, "without": without, "score": score, **vocabulary}
+        found = [self.searcher.explain(query, item, **asked) for item in y]
         return [
             {
                 "names": e.names,
                 "terms": [float(t) for t in e.terms],
                 "residual": e.residual,
-                "cosine": e.cosine,
+                "score": e.score,
+                "presence": e.presence,
                 "residual_share": e.residual_share,
                 "words": e.words,
             }
             for e in found
         ]
-
-    def _plain(self, x: Any, k: int) -> list[list[tuple[int, float]]]:
-        """Without a model: the nearest items as they are."""
-        own = self.collection.position(x) if isinstance(x, str) else None
-        query = self.collection.vectors([own]) if own is not None else np.atleast_2d(x)
-        positions, scores = self.collection.search(query, k + (own is not None))
-        return [[(int(p), float(s)) for p, s in zip(*pair) if p != own][:k] for pair in zip(positions, scores)]
 
     def _vector(self, x: list[Any]) -> NDArray[np.float64]:
         """A vector or a batch of them, checked: the sizes and lengths that cannot be searched for are said."""
@@ -274,20 +274,21 @@ class State:
         if not wanted or not wanted.isprintable():
             raise ValueError("A name must have at least one character, and only ones that can be seen.")
         with self._lock:
-            j = model._index(concept)
+            j = model.cones.index(concept)
             names = self.concept_names
             if wanted in names and names[j] != wanted:
                 raise Conflict(f"There is already a concept {wanted!r}.")
             if self.model_path is not None and _digest(self.model_path) != self._digest:
                 raise Conflict(f"{self.model_path.name} was changed by someone else; start the explorer again.")
             before = model.concept_names_
-            model.concept_names_ = np.array([*names[:j], wanted, *names[j + 1 :]], dtype=object)
+            renamed = np.array([*names[:j], wanted, *names[j + 1 :]], dtype=object)
+            model.concept_names_ = self.searcher.stored.concept_names_ = renamed
             if self.model_path is None:
                 return False
             try:
                 persistence.save(model, self.model_path)
             except BaseException:
-                model.concept_names_ = before
+                model.concept_names_ = self.searcher.stored.concept_names_ = before
                 raise
             self._digest = _digest(self.model_path)
             return True
@@ -319,7 +320,7 @@ class State:
         model = self._need_model()
         rows = sample(len(self.items), LOOKED_AT)
         vectors = self.collection.vectors(self.items.positions[rows]).astype(np.float32)
-        used = model.encode(vectors, method="omp") > 0
+        used = self.searcher.stored.encode(vectors, method="omp") > 0
         on = np.zeros((len(rows), len(model.concept_names_)))
         for j in range(on.shape[1]):
             on[:, j] = used[:, model.groups_ == j].any(axis=1)

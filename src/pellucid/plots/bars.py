@@ -58,7 +58,7 @@ def component_bars(
 
 
 def explanation(found: Explanation, ax: Axes | None = None, *, top: int = 8, title: str | None = None) -> Axes:
-    """Why two items are close: a step per concept, then what no concept accounts for, up to their cosine.
+    """Why two items are close: a step per concept, then what no concept accounts for, up to their score.
 
     The concepts beyond the ``top`` largest share one step, so that the steps always add up.
     """
@@ -69,23 +69,25 @@ def explanation(found: Explanation, ax: Axes | None = None, *, top: int = 8, tit
     if any(abs(found.terms[j]) >= 0.0005 for j in rest):
         steps.append((f"{len(rest)} others", float(found.terms[rest].sum()), ""))
     steps.append(("not in any concept", found.residual, ""))
+    if found.presence:
+        steps.append(("likely has the concept", found.presence, ""))
     ax = style.axes(ax, 6.4, 0.9 + ROW * 1.1 * (len(steps) + 1))
     reached = 0.0
     edges = [0.0]
     for i, (name, value, _) in enumerate(steps):
-        grey = name == "not in any concept" and i == len(steps) - 1
+        grey = name == "not in any concept" and i >= len(shown)
         colour = style.GREY if grey else style.BLUE if value >= 0 else style.VERMILION
         ax.barh(i, value, left=reached, color=colour, height=0.7)
         reached += value
         ax.plot([reached, reached], [i + 0.35, i + 0.65], color=style.FAINT, linewidth=0.8)
         edges.append(reached)
-    ax.barh(len(steps), found.cosine, color=style.INK, height=0.7)
-    low, high = min([*edges, found.cosine]), max([*edges, found.cosine])
+    ax.barh(len(steps), found.score, color=style.INK, height=0.7)
+    low, high = min([*edges, found.score]), max([*edges, found.score])
     span = max(high - low, 1e-9)
     room = ax.get_window_extent().width / ax.figure.dpi
     limit = high + 0.1 * span
-    for i, (_, value, words) in enumerate([*steps, ("", found.cosine, "")]):
-        right = max(edges[i], edges[i + 1]) if i < len(steps) else max(found.cosine, 0.0)
+    for i, (_, value, words) in enumerate([*steps, ("", found.score, "")]):
+        right = max(edges[i], edges[i + 1]) if i < len(steps) else max(found.score, 0.0)
         said = f"{value:+.3f}" if i < len(steps) else f"{value:.3f}"
         said = said.replace("-", "−") + ("   " + style.shorten(words, 36) if words else "")
         # the axis goes on until the note beside the bar fits
@@ -93,9 +95,9 @@ def explanation(found: Explanation, ax: Axes | None = None, *, top: int = 8, tit
         limit = max(limit, low + (right - low + 0.03 * span) / (1 - wide / room))
         ax.text(right + 0.015 * span, i, style.plain(said), va="center", fontsize=style.SIZE, color=style.FAINT)
     ax.axvline(0, color=style.LINE, linewidth=0.8, zorder=0)
-    _rows(ax, [*(name for name, _, _ in steps), "cosine"])
+    _rows(ax, [*(name for name, _, _ in steps), "score"])
     ax.set_xlim(low - 0.02 * span, limit)
-    ax.set_xlabel("contribution to the cosine")
+    ax.set_xlabel("contribution to the score")
     style.frame(ax)
     style.title(ax, title)
     return ax

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pellucid._core.arrays import unit_rows
 from pellucid._core.extras import require
 from pellucid.plots import _style as style
-from pellucid.preprocessing import CenteredNormalizer
+from pellucid.preparation import CenteredNormalizer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,18 +186,14 @@ def walk(
     vocabulary = CenteredNormalizer().fit_transform(np.asarray(word_vectors, dtype=np.float64))
     near = np.argsort(-(points @ vocabulary.T), axis=1, kind="stable")[:, :top]
     listed = [[str(words[i]) for i in row] for row in near]
-    items = None if collection is None else _items_near(collection, points, 3)
+    items = None if collection is None else _items_near(model, collection, points, 3)
     return _draw_walk(ax, shares, listed, items, title or f"From atom {atoms[0]} to atom {atoms[1]} of {concept}")
 
 
-def _items_near(collection: Collection, points: NDArray[Any], k: int) -> list[list[Any]]:
-    from pellucid.search import Hit
+def _items_near(model: ConceptSubspaces, collection: Collection, points: NDArray[Any], k: int) -> list[list[Any]]:
+    from pellucid.search import ConceptSearch
 
-    positions, scores = collection.search(points, k)
-    return [
-        [Hit(r + 1, float(s), int(p), collection.item(int(p))) for r, (p, s) in enumerate(zip(row, close))]
-        for row, close in zip(positions, scores)
-    ]
+    return ConceptSearch(collection, model).near(points, k)
 
 
 def _draw_walk(

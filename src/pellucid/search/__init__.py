@@ -2,10 +2,10 @@
 
 from pellucid.search._folder import CollectionError
 from pellucid.search.collection import Collection
-from pellucid.search.concept_search import ConceptSearch, Hit
 from pellucid.search.engines import ENGINES, Engine, EngineError, make_engine
 from pellucid.search.explanation import Explanation, explain
 from pellucid.search.quantised import PoolReport, TokenPool, TokenQueries, pool_report, unit_tokens
+from pellucid.search.query import ConceptSearch, Hit, stored_model
 
 __all__ = [
     "ENGINES",
@@ -22,5 +22,6 @@ __all__ = [
     "explain",
     "make_engine",
     "pool_report",
+    "stored_model",
     "unit_tokens",
 ]

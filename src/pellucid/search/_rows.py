@@ -65,10 +65,26 @@ def inverse_lengths(rows: NDArray[Any]) -> Doubles:
     return out
 
 
-def cosines(rows: NDArray[Any], query: Doubles) -> Doubles:
-    """Cosines (n,) of rows with one query of unit length, in float64: equal rows score the same to the last bit."""
+def inverse_distances(rows: NDArray[Any], center: Doubles) -> Doubles:
+    """1/‖ĉ − μ‖ of each row c at unit length; zero where there is nothing left."""
     out = np.empty(len(rows))
-    _cosines(read_only(rows), query, out)
+
+    def part(start: int, stop: int) -> None:
+        for begin, block in Rows([rows]).blocks(start, stop, 4096):
+            _inverse_distances(block, center, out[begin : begin + len(block)])
+
+    run_rows(part, len(rows), min_rows=4096)
+    return out
+
+
+def cosines(rows: NDArray[Any], query: Doubles, center: Doubles | None = None) -> Doubles:
+    """Cosines (n,) of rows with one query of unit length, in float64: equal rows score the same to the last bit. With
+    a ``center`` they are those of the rows at unit length with it taken out, ĉ − μ."""
+    out = np.empty(len(rows))
+    if center is None:
+        _cosines(read_only(rows), query, out)
+    else:
+        _centred_cosines(read_only(rows), query, center, out)
     return out
 
 
@@ -92,6 +108,39 @@ def _cosines(rows: Singles, query: Doubles, out: Doubles) -> None:
 
 
 @kernel
+def _inverse_distances(rows: Singles, center: Doubles, out: Doubles) -> None:
+    for i in range(rows.shape[0]):
+        total = 0.0
+        for j in range(rows.shape[1]):
+            total += np.float64(rows[i, j]) * np.float64(rows[i, j])
+        out[i] = 0.0
+        if total > 0.0:
+            inverse, left = 1.0 / np.sqrt(total), 0.0
+            for j in range(rows.shape[1]):
+                z = np.float64(rows[i, j]) * inverse - center[j]
+                left += z * z
+            if left > 0.0:
+                out[i] = 1.0 / np.sqrt(left)
+
+
+@kernel
+def _centred_cosines(rows: Singles, query: Doubles, center: Doubles, out: Doubles) -> None:
+    for i in range(rows.shape[0]):
+        total = 0.0
+        for j in range(rows.shape[1]):
+            total += np.float64(rows[i, j]) * np.float64(rows[i, j])
+        out[i] = 0.0
+        if total > 0.0:
+            inverse, product, left = 1.0 / np.sqrt(total), 0.0, 0.0
+            for j in range(rows.shape[1]):
+                z = np.float64(rows[i, j]) * inverse - center[j]
+                product += z * query[j]
+                left += z * z
+            if left > 0.0:
+                out[i] = product / np.sqrt(left)
+
+
+@kernel
 def products(queries: Singles, rows: Singles, out: Singles) -> None:
     """queries · rowsᵀ; for a few queries faster than BLAS, since every row is read once and nothing else is moved."""
     for i in range(rows.shape[0]):
@@ -103,12 +152,15 @@ def products(queries: Singles, rows: Singles, out: Singles) -> None:
 
 
 @kernel
-def keep_best(scores: NDArray[Any], weight: NDArray[Any], first: int, best: NDArray[Any], places: Positions) -> None:
-    """Put scores (q, m), times weight (m,), into heaps of the best (q, K), smallest first; NaN never gets in."""
+def keep_best(
+    scores: Singles, weight: Singles, offset: Singles, shift: Singles, first: int, best: Singles, places: Positions
+) -> None:
+    """Put scores (q, m)·weight (m,) − offset (q,)·shift (m,) into heaps of the best (q, K), smallest first; NaN never
+    gets in."""
     for i in range(scores.shape[0]):
         heap, place = best[i], places[i]
         for j in range(scores.shape[1]):
-            score = scores[i, j] * weight[j]
+            score = scores[i, j] * weight[j] - offset[i] * shift[j]
             if score > heap[0]:
                 hole = 0
                 while True:

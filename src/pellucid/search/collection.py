@@ -27,6 +27,9 @@ from pellucid.search._folder import (
 from pellucid.search._lock import LOCK, Locked, locked
 from pellucid.search.engines import Engine, make_engine
 
+# in the folder of a collection that an earlier version filled with prepared vectors
+PREPARED = "preprocessing.safetensors"
+
 
 class Collection:
     """Vectors with ids and anything else that belongs to the items; see :meth:`create` and :meth:`open`.
@@ -81,8 +84,8 @@ class Collection:
         with _changing(target, create=True):
             if any(path.name != LOCK for path in target.iterdir()):
                 raise CollectionError(f"{target} is not empty; open the collection in it, or name another folder.")
-            start = {"engine": engine, "engine_options": made.kept(options), "generation": 0, "segments": [],
-                     "deleted": None}  # fmt: skip
+            kept = {"engine": engine, "engine_options": made.storable_options(options)}
+            start = {**kept, "generation": 0, "segments": [], "deleted": None}
             write_manifest(target, {"format": FORMAT, "dimension": rows.shape[1], **start})
         collection = cls(target, engine, options)
         collection.add(rows, ids, **columns)
@@ -163,13 +166,22 @@ class Collection:
         return row
 
     def search(
-        self, queries: ArrayLike, k: int = 20, *, where: Any = None
+        self, queries: ArrayLike, k: int = 20, *, where: Any = None, center: ArrayLike | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Positions and cosines (q, k) of the items nearest to each query (q, d), among those that pass ``where``: a
-        filter on the columns in the engine's own language, such as SQL."""
+        filter on the columns in the engine's own language, such as SQL. With a ``center`` (d,) the items are brought to
+        unit length and it is taken out of them first, as a model does that was fitted with ``center=True``."""
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}.")
-        return self.engine.search(_as_matrix(queries, self.dimension), k, where)
+        middle = None if center is None else np.ascontiguousarray(center, dtype=np.float64)
+        return self.engine.search(_as_matrix(queries, self.dimension), k, where, middle)
+
+    @property
+    def preparation(self) -> Any:
+        """What the vectors went through before they came here, if that was written down; None for raw ones."""
+        from pellucid import persistence
+
+        return persistence.load(self.folder / PREPARED) if (self.folder / PREPARED).is_file() else None
 
     @property
     def engine(self) -> Engine:

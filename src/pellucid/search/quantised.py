@@ -17,7 +17,7 @@ from pellucid._core.checks import as_array, as_matrix, check_finite
 from pellucid._core.kernels import kernel
 from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.metrics import mean_average_precision, top_k
-from pellucid.search.exact import ExactEngine
+from pellucid.search.engines.exact import ExactEngine
 
 # table entries and scores held at a time
 ENTRIES = 1 << 22

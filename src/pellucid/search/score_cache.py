@@ -19,8 +19,8 @@ FOLDER = "described"
 BLOCK_ROWS = 65_536
 
 
-class Described:
-    """``model.describe`` of a collection's rows, in the collection's folder; files there can be removed at any time."""
+class ScoreCache:
+    """What the model's gates say of a collection's rows, in its folder; files there can be removed at any time."""
 
     def __init__(self, collection: Collection, model: ConceptSubspaces) -> None:
         self.collection, self.model = collection, model
@@ -55,4 +55,6 @@ def fingerprint(model: ConceptSubspaces) -> str:
     digest = hashlib.sha256()
     for attribute in ("atoms_", "groups_", "gate_coef_", "gate_intercept_"):
         digest.update(np.ascontiguousarray(getattr(model, attribute, np.empty(0))).data)
+    if model.preparation_ is not None:
+        digest.update(np.ascontiguousarray(model.preparation_.mean_).data)
     return digest.hexdigest()[:16]

@@ -25,6 +25,7 @@ from pellucid.solvers.batch import (
     correlations,
     gram,
     mask_block,
+    rounding_residual,
     run_blocks,
     starting_codes,
 )
@@ -86,7 +87,12 @@ class Cone:
             self._problem.solve(C, mask_block(mask, rows), start[rows], kkt[rows])
 
         run_blocks(solve_block, *start.shape)
-        return certified("nnls", start, kkt, self.tol)
+
+        def rounding(late: NDArray[np.int64]) -> NDArray[np.float64]:
+            C = np.asarray(X[late], dtype=np.float64) @ self.atoms.T.astype(np.float64)
+            return rounding_residual(start[late], C, self._problem.lengths, mask if len(mask) == 1 else mask[late])
+
+        return certified("nnls", start, kkt, self.tol, rounding=rounding)
 
     def project(self, X: FloatMatrix) -> FloatMatrix:
         """The nearest point of the cone to each row of X (n, d), which has the atoms' precision."""
@@ -125,4 +131,9 @@ def nnls_gram(
         problem.solve(right[rows], mask_block(allowed, rows), codes[rows], kkt[rows])
 
     run_blocks(solve_block, *shape)
-    return certified("nnls_gram", codes, kkt, tol)
+
+    def rounding(late: NDArray[np.int64]) -> NDArray[np.float64]:
+        masked = allowed if len(allowed) == 1 else allowed[late]
+        return rounding_residual(codes[late], right[late], problem.lengths, masked)
+
+    return certified("nnls_gram", codes, kkt, tol, rounding=rounding)

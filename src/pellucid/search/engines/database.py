@@ -28,7 +28,7 @@ from pellucid._core.arrays import unit_rows
 from pellucid.search._lock import Locked, locked
 from pellucid.search._rows import Positions, Rows, Singles
 from pellucid.search.engines import Engine, EngineError
-from pellucid.search.exact import SPARE, rank
+from pellucid.search.engines.exact import rank, shortlist_length
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ PATIENCE = 600.0
 
 
 @dataclass(frozen=True)
-class State:
+class DatabaseState:
     """What a database holds."""
 
     keys: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class State:
         return json.dumps(asdict(self))
 
     @classmethod
-    def parse(cls, text: str) -> State:
+    def parse(cls, text: str) -> DatabaseState:
         found = json.loads(text)
         return cls(tuple(found["keys"]), int(found["deleted"]), str(found["index"]))
 
@@ -76,7 +76,7 @@ class LoadedRows:
             yield first, np.ascontiguousarray(unit_rows(block)), beside
 
 
-class MirrorEngine(Engine):
+class DatabaseEngine(Engine):
     """What the engines that keep the rows elsewhere share.
 
     Parameters
@@ -97,8 +97,8 @@ class MirrorEngine(Engine):
 
     @property
     @abstractmethod
-    def recipe(self) -> str:
-        """How the index is made; another recipe, another index."""
+    def index_spec(self) -> str:
+        """How the index is made; another specification, another index."""
 
     @property
     @abstractmethod
@@ -106,7 +106,7 @@ class MirrorEngine(Engine):
         """Whether the database lives in the collection's own folder, and is ours to build again."""
 
     @abstractmethod
-    def _state(self) -> State | None:
+    def _state(self) -> DatabaseState | None:
         """What is there; None if nothing is."""
 
     @abstractmethod
@@ -118,15 +118,15 @@ class MirrorEngine(Engine):
         """Remove the table."""
 
     @abstractmethod
-    def _add(self, held: LoadedRows, s: int, before: State, after: State) -> None:
+    def _add(self, held: LoadedRows, s: int, before: DatabaseState, after: DatabaseState) -> None:
         """Write segment s, which may be there in part, and then the state."""
 
     @abstractmethod
-    def _delete(self, positions: Positions, before: State, after: State) -> None:
+    def _delete(self, positions: Positions, before: DatabaseState, after: DatabaseState) -> None:
         """Take rows out, some of which may be gone already, and then write the state."""
 
     @abstractmethod
-    def _build(self, held: LoadedRows, before: State, after: State) -> None:
+    def _build(self, held: LoadedRows, before: DatabaseState, after: DatabaseState) -> None:
         """Make the index, and then write the state."""
 
     @abstractmethod
@@ -162,7 +162,7 @@ class MirrorEngine(Engine):
             self._temporary = tempfile.TemporaryDirectory(prefix="pellucid-")
         place = folder if self._temporary is None else Path(self._temporary.name)
         with self._alone(place):
-            while self.again(self._step):
+            while self.retry(self._step):
                 pass
 
     @contextmanager
@@ -188,16 +188,16 @@ class MirrorEngine(Engine):
         assert self._folder is not None
         if not self._folder.is_dir():
             return False
-        state = self.again(self._state)
+        state = self.retry(self._state)
         held = self._held
-        return state == State(held.keys, len(held.alive) - held.count, self.recipe)
+        return state == DatabaseState(held.keys, len(held.alive) - held.count, self.index_spec)
 
     def _step(self) -> bool:
         """Bring the database one step nearer to what the collection is now; False if it is there."""
         held, state = self._held, self._state()
         if state is None:
             self._create(held.rows.segments[0].shape[1])
-            state = State()
+            state = DatabaseState()
         done = len(state.keys)
         if held.keys[:done] != state.keys[: len(held.keys)]:
             if not self.local:
@@ -209,18 +209,20 @@ class MirrorEngine(Engine):
         if done > len(held.keys):  # opened before somebody added to it
             return False
         if done < len(held.keys):
-            self._add(held, done, state, State(held.keys[: done + 1], state.deleted))
+            self._add(held, done, state, DatabaseState(held.keys[: done + 1], state.deleted))
             return True
         dead = np.flatnonzero(~held.alive)
         if len(dead) > state.deleted:
             self._delete(dead, state, replace(state, deleted=len(dead)))
-        elif state.index != self.recipe:
-            self._build(held, state, replace(state, index=self.recipe))
+        elif state.index != self.index_spec:
+            self._build(held, state, replace(state, index=self.index_spec))
         else:
             return False
         return True
 
-    def search(self, queries: NDArray[Any], k: int, where: Any = None) -> tuple[Positions, NDArray[np.float64]]:
+    def search(
+        self, queries: NDArray[Any], k: int, where: Any = None, center: NDArray[np.float64] | None = None
+    ) -> tuple[Positions, NDArray[np.float64]]:
         held = self._held
         wanted = unit_rows(np.asarray(queries, dtype=np.float64))
         k = min(k, held.count)
@@ -228,17 +230,19 @@ class MirrorEngine(Engine):
             return np.empty((len(wanted), 0), dtype=np.int64), np.empty((len(wanted), 0))
         found: list[Positions] = []
         for start in range(0, len(wanted), QUERIES):
-            found += self._found(held, wanted[start : start + QUERIES].astype(np.float32), k, where)
+            found += self._found(
+                held, wanted[start : start + QUERIES].astype(np.float32), k, where, shortlist_length(k, center)
+            )
         k = min(k, *map(len, found))
         positions, scores = np.empty((len(wanted), k), dtype=np.int64), np.empty((len(wanted), k))
         for i, candidates in enumerate(found):
-            positions[i], scores[i] = rank(held.rows, candidates, wanted[i], k)
+            positions[i], scores[i] = rank(held.rows, candidates, wanted[i], k, center)
         return positions, scores
 
-    def _found(self, held: LoadedRows, queries: Singles, k: int, where: Any) -> list[Positions]:
-        """For each query at least k positions, if there are so many that count."""
+    def _found(self, held: LoadedRows, queries: Singles, k: int, where: Any, length: int) -> list[Positions]:
+        """For each query at least k positions of up to ``length``, if there are so many that count."""
         for exact in (False, True):
-            found = self.again(partial(self._nearest, queries, k + SPARE, where, exact))
+            found = self.retry(partial(self._nearest, queries, length, where, exact))
             # a row that came or went since the collection was opened does not count
             found = [places[(places >= 0) & (places < len(held.alive))] for places in found]
             found = [places[held.alive[places]] for places in found]
@@ -246,7 +250,7 @@ class MirrorEngine(Engine):
                 break
         return found
 
-    def again(self, call: Callable[[], T]) -> T:
+    def retry(self, call: Callable[[], T]) -> T:
         """Call, and again after a pause when the connection is lost."""
         for pause in (*PAUSES, None):
             try:

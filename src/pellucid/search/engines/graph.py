@@ -8,13 +8,13 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from pellucid.search.database_engine import MirrorEngine
 from pellucid.search.engines import check_counts, check_kind
+from pellucid.search.engines.database import DatabaseEngine
 
 TOKEN = "PELLUCID_ENGINE_TOKEN"
 
 
-class GraphEngine(MirrorEngine):
+class GraphEngine(DatabaseEngine):
     """Keeps the options, and what is secret out of the collection.
 
     Parameters
@@ -53,7 +53,7 @@ class GraphEngine(MirrorEngine):
         """Import what is needed, and say how the place is called."""
 
     @classmethod
-    def kept(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+    def storable_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
         kept = {name: value for name, value in options.items() if name != "token"}
         return {**kept, "dsn": without_password(kept["dsn"])} if kept.get("dsn") else kept
 
@@ -62,7 +62,7 @@ class GraphEngine(MirrorEngine):
         return self.dsn is None
 
     @property
-    def recipe(self) -> str:
+    def index_spec(self) -> str:
         return "flat" if self.kind == "flat" else f"hnsw-{self.links}-{self.ef_construction}"
 
     def _forget(self) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 
 from pellucid._core.extras import require
 from pellucid.search._rows import Positions, Singles
-from pellucid.search.database_engine import LoadedRows, State, plain_items
 from pellucid.search.engines import EngineError
-from pellucid.search.graph_engine import GraphEngine, without_password
+from pellucid.search.engines.database import DatabaseState, LoadedRows, plain_items
+from pellucid.search.engines.graph import GraphEngine, without_password
 
 TOLD = "_state"
 # Qdrant's ids are not negative: the state is the first point, and rows follow
@@ -37,7 +37,7 @@ class QdrantEngine(GraphEngine):
 
     def ready(self) -> None:
         if self.dsn is not None:
-            self.again(lambda: self._there().get_collections())
+            self.retry(lambda: self._there().get_collections())
 
     def _there(self) -> Any:
         if self._client is None and self.dsn is None:
@@ -68,44 +68,44 @@ class QdrantEngine(GraphEngine):
             m=0 if self.kind == "flat" else self.links, ef_construct=self.ef_construction
         )
 
-    def _state(self) -> State | None:
+    def _state(self) -> DatabaseState | None:
         client = self._there()
         if not client.collection_exists(self.name):
             return None
         found = client.retrieve(self.name, ids=[STATE], with_payload=True)
-        return State.parse(found[0].payload[TOLD]) if found else None
+        return DatabaseState.parse(found[0].payload[TOLD]) if found else None
 
     def _put(self, ids: list[int], vectors: Any, payloads: list[dict[str, Any]]) -> None:
         batch = self._models.Batch(ids=ids, vectors=vectors.tolist(), payloads=payloads)
         self._there().upsert(self.name, points=batch, wait=True)
 
-    def _record(self, after: State) -> None:
+    def _record(self, after: DatabaseState) -> None:
         self._put([STATE], np.zeros((1, self._held.rows.segments[0].shape[1])), [{TOLD: after.text()}])
 
     def _create(self, dimension: int) -> None:
         size = self._models.VectorParams(size=dimension, distance=self._models.Distance.DOT)
         if not self._there().collection_exists(self.name):
             self._there().create_collection(self.name, vectors_config=size, hnsw_config=self._graph())
-        self._record(State(index=self.recipe))
+        self._record(DatabaseState(index=self.index_spec))
 
     def _clear(self) -> None:
         self._there().delete_collection(self.name)
 
-    def _add(self, held: LoadedRows, s: int, before: State, after: State) -> None:
+    def _add(self, held: LoadedRows, s: int, before: DatabaseState, after: DatabaseState) -> None:
         for first, block, items in held.blocks(s):
             beside = plain_items(items) if items is not None else [{}] * len(block)
             if TOLD in beside[0]:
                 raise ValueError(f"The column name {TOLD!r} is taken in Qdrant; rename the column.")
             self._put(list(range(first + FIRST, first + FIRST + len(block))), block, beside)
-        self._record(State(after.keys, after.deleted, before.index))  # Qdrant keeps its index up to date
+        self._record(DatabaseState(after.keys, after.deleted, before.index))  # Qdrant keeps its index up to date
 
-    def _delete(self, positions: Positions, before: State, after: State) -> None:
+    def _delete(self, positions: Positions, before: DatabaseState, after: DatabaseState) -> None:
         for start in range(0, len(positions), NAMED):
             ids = (positions[start : start + NAMED] + FIRST).tolist()
             self._there().delete(self.name, points_selector=self._models.PointIdsList(points=ids), wait=True)
         self._record(after)
 
-    def _build(self, held: LoadedRows, before: State, after: State) -> None:
+    def _build(self, held: LoadedRows, before: DatabaseState, after: DatabaseState) -> None:
         if not self.local:
             self._there().update_collection(self.name, hnsw_config=self._graph())
         self._record(after)

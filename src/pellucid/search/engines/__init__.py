@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 # name -> where its class lives; imported when it is asked for
 ENGINES = {
-    "exact": "pellucid.search.exact:ExactEngine",
-    "faiss": "pellucid.search.faiss_engine:FaissEngine",
-    "lance": "pellucid.search.lance_engine:LanceEngine",
-    "postgres": "pellucid.search.postgres_engine:PostgresEngine",
-    "milvus": "pellucid.search.milvus_engine:MilvusEngine",
-    "qdrant": "pellucid.search.qdrant_engine:QdrantEngine",
+    "exact": "pellucid.search.engines.exact:ExactEngine",
+    "faiss": "pellucid.search.engines.faiss:FaissEngine",
+    "lance": "pellucid.search.engines.lance:LanceEngine",
+    "postgres": "pellucid.search.engines.postgres:PostgresEngine",
+    "milvus": "pellucid.search.engines.milvus:MilvusEngine",
+    "qdrant": "pellucid.search.engines.qdrant:QdrantEngine",
 }
 
 
@@ -34,7 +34,7 @@ class Engine(ABC):
     writes them into its manifest."""
 
     @classmethod
-    def kept(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+    def storable_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options as a collection may write them down: without passwords."""
         return dict(options)
 
@@ -63,10 +63,14 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def search(self, queries: NDArray[Any], k: int, where: Any = None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def search(
+        self, queries: NDArray[Any], k: int, where: Any = None, center: NDArray[np.float64] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Positions and cosines (q, min(k, alive rows)) of the nearest rows, best first; from any number of threads.
 
-        ``where`` is a filter in the engine's own language; only rows that pass it count.
+        ``where`` is a filter in the engine's own language; only rows that pass it count. With a ``center`` μ (d,) the
+        cosines are those of (ĉ − μ) for the rows ĉ at unit length: what a model sees of raw rows that it centres. An
+        index that cannot know the centre finds a longer list by ĉ·q, which is then ranked exactly.
         """
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from pellucid._core.extras import require
 from pellucid.search._rows import Positions, Singles
-from pellucid.search.database_engine import LoadedRows, MirrorEngine, State, plain_items
 from pellucid.search.engines import EngineError, check_counts, check_kind
+from pellucid.search.engines.database import DatabaseEngine, DatabaseState, LoadedRows, plain_items
 
 # PostgreSQL cuts longer names, and two of ours might become one
 LONGEST_NAME = 63 - len("_state")
@@ -20,7 +20,7 @@ LONGEST_NAME = 63 - len("_state")
 INDEXED = 2000
 
 
-class PostgresEngine(MirrorEngine):
+class PostgresEngine(DatabaseEngine):
     """Inner products of unit vectors in a table; ``where`` is a condition in SQL on the column ``item`` (jsonb), or a
     pair of a condition with ``%s`` in it and the values to bind.
 
@@ -64,7 +64,7 @@ class PostgresEngine(MirrorEngine):
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
 
     @classmethod
-    def kept(cls, options: Any) -> dict[str, Any]:
+    def storable_options(cls, options: Any) -> dict[str, Any]:
         info = require("psycopg.conninfo", "postgres")
         told = info.conninfo_to_dict(options["dsn"])
         if "password" not in told:
@@ -72,7 +72,7 @@ class PostgresEngine(MirrorEngine):
         return {**options, "dsn": info.make_conninfo(**{key: v for key, v in told.items() if key != "password"})}
 
     def ready(self) -> None:
-        self.again(self._reach)
+        self.retry(self._reach)
 
     def _reach(self) -> None:
         with self._connection() as connection:
@@ -85,7 +85,7 @@ class PostgresEngine(MirrorEngine):
     local = False
 
     @property
-    def recipe(self) -> str:
+    def index_spec(self) -> str:
         return "flat" if self.kind == "flat" else f"hnsw-{self.links}-{self.ef_construction}"
 
     # connections: as many as there are threads that search at once
@@ -148,14 +148,14 @@ class PostgresEngine(MirrorEngine):
         except self._psycopg.errors.InsufficientPrivilege as error:
             raise EngineError(f"{self.place} does not allow this: {str(error).splitlines()[0]}.") from error
 
-    def _state(self) -> State | None:
+    def _state(self) -> DatabaseState | None:
         self._reach()
         with self._connection() as connection:
             state = self._names(bound=False)["state"].as_string(connection)
             if self._run(connection, "SELECT to_regclass(%s)", state).fetchone()[0] is None:
                 return None
             found = self._run(connection, "SELECT told FROM {state}").fetchone()
-            return None if found is None else State.parse(found[0])
+            return None if found is None else DatabaseState.parse(found[0])
 
     def _create(self, dimension: int) -> None:
         if self.kind == "hnsw" and dimension > INDEXED:
@@ -170,24 +170,24 @@ class PostgresEngine(MirrorEngine):
                 d=self._sql.Literal(dimension),
             )
             self._run(connection, "CREATE TABLE IF NOT EXISTS {state} (one int PRIMARY KEY CHECK (one = 1), told text)")
-            told = State().text()
-            self._run(connection, "INSERT INTO {state} VALUES (1, %s) ON CONFLICT DO NOTHING", told)
+            text = DatabaseState().text()
+            self._run(connection, "INSERT INTO {state} VALUES (1, %s) ON CONFLICT DO NOTHING", text)
 
     def _clear(self) -> None:
         with self._connection() as connection:
             self._run(connection, "DROP TABLE IF EXISTS {table}, {state}")
 
     @contextmanager
-    def _changing(self, before: State) -> Iterator[Any]:
+    def _changing(self, before: DatabaseState) -> Iterator[Any]:
         """A transaction that nobody else changes the table beside; None if somebody was quicker."""
         with self._connection() as connection:
             told = self._run(connection, "SELECT told FROM {state} FOR UPDATE").fetchone()[0]
-            yield connection if State.parse(told) == before else None
+            yield connection if DatabaseState.parse(told) == before else None
 
-    def _record(self, connection: Any, after: State) -> None:
+    def _record(self, connection: Any, after: DatabaseState) -> None:
         self._run(connection, "UPDATE {state} SET told = %s", after.text())
 
-    def _add(self, held: LoadedRows, s: int, before: State, after: State) -> None:
+    def _add(self, held: LoadedRows, s: int, before: DatabaseState, after: DatabaseState) -> None:
         with self._changing(before) as connection:
             if connection is None:
                 return
@@ -201,14 +201,14 @@ class PostgresEngine(MirrorEngine):
                         rows.write_row((i, vector, jsonb(item)))
             self._record(connection, after)
 
-    def _delete(self, positions: Positions, before: State, after: State) -> None:
+    def _delete(self, positions: Positions, before: DatabaseState, after: DatabaseState) -> None:
         with self._changing(before) as connection:
             if connection is None:
                 return
             self._run(connection, "DELETE FROM {table} WHERE position = ANY(%s)", positions.tolist())
             self._record(connection, after)
 
-    def _build(self, held: LoadedRows, before: State, after: State) -> None:
+    def _build(self, held: LoadedRows, before: DatabaseState, after: DatabaseState) -> None:
         with self._changing(before) as connection:
             if connection is None:
                 return

@@ -3,7 +3,8 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pellucid.preprocessing import CenteredNormalizer, procrustes, zero_shot_labels
+from pellucid.concepts import zero_shot_labels
+from pellucid.preparation import CenteredNormalizer, procrustes
 
 
 @parametrize_with_checks([CenteredNormalizer(), CenteredNormalizer(center=False)])
@@ -85,7 +86,7 @@ def test_zero_shot_labels_are_the_nearest_words():
     for arguments, sentence in (
         ((X, words, 4), "n_active must be between 1 and the number of concepts, 3, got 4"),
         ((X[:, :2], words, 1), "X has 2 columns, but concept_vectors has 3"),
-        (([[np.nan, 1, 1]], words, 1), "X has a value that is not finite in row 0"),
+        (([[np.nan, 1, 1]], words, 1), "X has nan at row 0, column 0"),
     ):
         with pytest.raises(ValueError, match=sentence):
             zero_shot_labels(*arguments)

@@ -9,9 +9,9 @@ import numpy as np
 
 from pellucid._core.extras import require
 from pellucid.search._rows import Positions, Singles
-from pellucid.search.database_engine import LoadedRows, State, plain_items
 from pellucid.search.engines import EngineError
-from pellucid.search.graph_engine import GraphEngine, without_password
+from pellucid.search.engines.database import DatabaseState, LoadedRows, plain_items
+from pellucid.search.engines.graph import GraphEngine, without_password
 
 POSITION, VECTOR, TOLD = "_position", "_vector", "_state"
 # where the state stands among the rows
@@ -37,7 +37,7 @@ class MilvusEngine(GraphEngine):
 
     def ready(self) -> None:
         if self.dsn is not None:
-            self.again(lambda: self._there().list_collections(timeout=self.timeout))
+            self.retry(lambda: self._there().list_collections(timeout=self.timeout))
 
     def _there(self) -> Any:
         if self._client is None:
@@ -53,15 +53,15 @@ class MilvusEngine(GraphEngine):
         # a client whose connection is gone says so in words
         return isinstance(error, grpc.RpcError) or (isinstance(error, ValueError) and "closed channel" in str(error))
 
-    def _state(self) -> State | None:
+    def _state(self) -> DatabaseState | None:
         client = self._there()
         if not client.has_collection(self.name, timeout=self.timeout):
             return None
         client.load_collection(self.name, timeout=self.timeout)  # after a restart it may have let go of it
         found = client.get(self.name, ids=[STATE], output_fields=[TOLD], timeout=self.timeout)
-        return State.parse(found[0][TOLD]) if found else None
+        return DatabaseState.parse(found[0][TOLD]) if found else None
 
-    def _record(self, after: State) -> None:
+    def _record(self, after: DatabaseState) -> None:
         row = {POSITION: STATE, VECTOR: [0.0] * self._held.rows.segments[0].shape[1], TOLD: after.text()}
         self._there().upsert(self.name, [row], timeout=self.timeout)
 
@@ -80,12 +80,12 @@ class MilvusEngine(GraphEngine):
             client.create_collection(
                 self.name, schema=schema, index_params=self._index(), consistency_level="Strong", timeout=self.timeout
             )
-        self._record(State(index=self.recipe))
+        self._record(DatabaseState(index=self.index_spec))
 
     def _clear(self) -> None:
         self._there().drop_collection(self.name, timeout=self.timeout)
 
-    def _add(self, held: LoadedRows, s: int, before: State, after: State) -> None:
+    def _add(self, held: LoadedRows, s: int, before: DatabaseState, after: DatabaseState) -> None:
         for first, block, items in held.blocks(s):
             beside = plain_items(items) if items is not None else [{}] * len(block)
             clash = beside[0].keys() & {POSITION, VECTOR, TOLD}
@@ -93,17 +93,17 @@ class MilvusEngine(GraphEngine):
                 raise ValueError(f"The column name {min(clash)!r} is taken in Milvus; rename the column.")
             rows = [{**item, POSITION: i, VECTOR: v.tolist()} for i, (v, item) in enumerate(zip(block, beside), first)]
             self._there().upsert(self.name, rows, timeout=self.timeout)
-        self._record(State(after.keys, after.deleted, before.index.removesuffix(GROWING) + GROWING))
+        self._record(DatabaseState(after.keys, after.deleted, before.index.removesuffix(GROWING) + GROWING))
 
-    def _delete(self, positions: Positions, before: State, after: State) -> None:
+    def _delete(self, positions: Positions, before: DatabaseState, after: DatabaseState) -> None:
         for start in range(0, len(positions), MOST):
             part = positions[start : start + MOST].tolist()
             self._there().delete(self.name, ids=part, timeout=self.timeout)
         self._record(after)
 
-    def _build(self, held: LoadedRows, before: State, after: State) -> None:
+    def _build(self, held: LoadedRows, before: DatabaseState, after: DatabaseState) -> None:
         client = self._there()
-        if before.index.removesuffix(GROWING) != self.recipe:
+        if before.index.removesuffix(GROWING) != self.index_spec:
             client.release_collection(self.name, timeout=self.timeout)
             client.drop_index(self.name, index_name=VECTOR, timeout=self.timeout)
             client.create_index(self.name, self._index(), timeout=self.timeout)

@@ -14,9 +14,9 @@ import numpy as np
 
 from pellucid._core.extras import require
 from pellucid.search._rows import Positions, Singles
-from pellucid.search.database_engine import LoadedRows, MirrorEngine, State
 from pellucid.search.engines import check_counts, check_kind
-from pellucid.search.faiss_engine import CODEBOOK, GROWTH
+from pellucid.search.engines.database import DatabaseEngine, DatabaseState, LoadedRows
+from pellucid.search.engines.faiss import CODEBOOK, GROWTH
 
 POSITION, VECTOR = "_position", "_vector"
 # positions that one deletion names
@@ -29,7 +29,7 @@ FRAGMENTS, INDEXES = 64, 32
 KEPT = timedelta(hours=1)
 
 
-class LanceEngine(MirrorEngine):
+class LanceEngine(DatabaseEngine):
     """Inner products of unit vectors in a Lance table, whose other columns are those of the items; ``where`` is a
     condition in SQL on them.
 
@@ -70,7 +70,7 @@ class LanceEngine(MirrorEngine):
         return self.dsn is None
 
     @property
-    def recipe(self) -> str:
+    def index_spec(self) -> str:
         return "flat" if self.kind == "flat" else f"ivfpq-{self.lists}-{self.code_bytes}"
 
     def _database(self) -> Any:
@@ -88,12 +88,14 @@ class LanceEngine(MirrorEngine):
     def _lost(self, error: Exception) -> bool:
         return self.dsn is not None and isinstance(error, OSError)
 
-    def _state(self) -> State | None:
+    def _state(self) -> DatabaseState | None:
         found = self._open(f"{self.name}_state")
         self._table = self._open(self.name)
-        return None if found is None or self._table is None else State.parse(found.to_arrow()["told"][0].as_py())
+        return (
+            None if found is None or self._table is None else DatabaseState.parse(found.to_arrow()["told"][0].as_py())
+        )
 
-    def _record(self, after: State) -> None:
+    def _record(self, after: DatabaseState) -> None:
         import pyarrow as pa
 
         self._database().create_table(f"{self.name}_state", pa.table({"told": [after.text()]}), mode="overwrite")
@@ -104,7 +106,7 @@ class LanceEngine(MirrorEngine):
 
         schema = pa.schema([(POSITION, pa.int64()), (VECTOR, pa.list_(pa.float32(), dimension))])
         self._table = self._database().create_table(self.name, schema=schema, mode="overwrite")
-        self._record(State())
+        self._record(DatabaseState())
 
     def _clear(self) -> None:
         if self._folder is not None and self.local:
@@ -113,7 +115,7 @@ class LanceEngine(MirrorEngine):
             for name in (self.name, f"{self.name}_state"):
                 self._database().drop_table(name)
 
-    def _add(self, held: LoadedRows, s: int, before: State, after: State) -> None:
+    def _add(self, held: LoadedRows, s: int, before: DatabaseState, after: DatabaseState) -> None:
         import pyarrow as pa
 
         items = [field for field in held.items[s].schema if "binary" not in str(field.type)] if held.items else []
@@ -143,12 +145,12 @@ class LanceEngine(MirrorEngine):
         self._table.add(pa.RecordBatchReader.from_batches(schema, batches()))
         self._record(after)
 
-    def _delete(self, positions: Positions, before: State, after: State) -> None:
+    def _delete(self, positions: Positions, before: DatabaseState, after: DatabaseState) -> None:
         for start in range(0, len(positions), NAMED):
             self._table.delete(f"{POSITION} IN ({', '.join(map(str, positions[start : start + NAMED].tolist()))})")
         self._record(after)
 
-    def _build(self, held: LoadedRows, before: State, after: State) -> None:
+    def _build(self, held: LoadedRows, before: DatabaseState, after: DatabaseState) -> None:
         if self.kind == "ivfpq" and len(held.rows) >= CODEBOOK and self._outgrown():
             index = require("lancedb.index", "lance").IvfPq(
                 distance_type="dot", num_partitions=self._lists(held), num_sub_vectors=self.code_bytes

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from pellucid._core.arrays import unit_rows
 from pellucid._core.extras import require
 from pellucid._core.threads import get_threads
-from pellucid.search._filters import matching
-from pellucid.search._index_file import index_bytes, read_index, write_index
 from pellucid.search._rows import Positions, Rows
 from pellucid.search.engines import Engine, check_counts, check_kind
-from pellucid.search.exact import SPARE, ExactEngine, rank
+from pellucid.search.engines._filters import matching
+from pellucid.search.engines._index_file import index_bytes, read_index, write_index
+from pellucid.search.engines.exact import ExactEngine, rank, shortlist_length
 
 KINDS = ("flat", "hnsw", "ivfpq")
 BLOCK = 16_384
@@ -45,7 +45,7 @@ class FaissEngine(Engine):
         tenth, at least 16, if None)
     code_bytes : bytes of a coded row, a divisor of the dimension (the least that is an eighth of it if None)
     refine : how many coded rows are looked at again, for each that is asked for; 0 trusts the codes and never touches
-        the stored rows, so that scores are approximate
+        the stored rows, so that scores are approximate (rows that a model centres are looked at all the same)
     """
 
     def __init__(
@@ -195,7 +195,9 @@ class FaissEngine(Engine):
 
     # searching
 
-    def search(self, queries: NDArray[Any], k: int, where: Any = None) -> tuple[Positions, NDArray[np.float64]]:
+    def search(
+        self, queries: NDArray[Any], k: int, where: Any = None, center: NDArray[np.float64] | None = None
+    ) -> tuple[Positions, NDArray[np.float64]]:
         with self._gate.searching():
             wanted = unit_rows(np.asarray(queries, dtype=np.float64))
             alive, count = self._alive, self._count
@@ -207,7 +209,8 @@ class FaissEngine(Engine):
             if k == 0:
                 return positions, scores
             coded = not self._kept_whole() and self.kind == "ivfpq"
-            length = min(count, max(k * self.refine, k) if coded else k + SPARE)
+            length = shortlist_length(k, center)
+            length = min(count, max(k * self.refine, k if center is None else length) if coded else length)
             self._faiss.omp_set_num_threads(get_threads())
             rough, places = self._index.search(
                 wanted.astype(np.float32), length, params=self._parameters(alive, length)
@@ -215,12 +218,12 @@ class FaissEngine(Engine):
             for i, (place, score) in enumerate(zip(places, rough)):
                 found = np.flatnonzero(place >= 0)
                 if len(found) < k:  # too few could be reached: look at all
-                    all_rows = self._all_rows().search(wanted[i : i + 1], k, where)
+                    all_rows = self._all_rows().search(wanted[i : i + 1], k, where, center)
                     positions[i], scores[i] = (part[0] for part in all_rows)
-                elif coded and self.refine == 0:
+                elif coded and self.refine == 0 and center is None:
                     positions[i], scores[i] = place[found[:k]], score[found[:k]]
                 else:
-                    positions[i], scores[i] = rank(self._rows, place[found], wanted[i], k)
+                    positions[i], scores[i] = rank(self._rows, place[found], wanted[i], k, center)
             return positions, scores
 
     def _parameters(self, alive: NDArray[np.bool_], length: int) -> Any:

@@ -1,8 +1,9 @@
-"""What has to happen to vectors before they can be taken apart."""
+"""What happens to raw rows before a model looks at them: normalise, take the mean out, normalise again."""
 
 from __future__ import annotations
 
 from copy import copy
+from mmap import mmap
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -13,11 +14,12 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.arrays import unit_rows
+from pellucid._core.checks import as_matrix, check_finite
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
-from pellucid.rows import as_blocks, is_lazy, lazily
+from pellucid.rows import Blocks, as_blocks, is_lazy, lazily
 
-# rows that are normalised at a time, so that a memory map is never copied whole
+# rows that are prepared at a time, so that a memory map is never copied whole
 BLOCK_ROWS = 65_536
 
 
@@ -86,18 +88,24 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         return self
 
     def transform(self, X: Any) -> Any:
-        """Rows of unit length with the mean taken out (n, d); a row of zeros gives the direction opposite the mean.
-        Blocks give blocks."""
+        """Rows of unit length with the mean taken out (n, d); a row of zeros has no direction and stays zero. Blocks
+        give blocks."""
         check_is_fitted(self, "mean_")
         if is_lazy(X):
             if X.shape[1] != self.n_features_in_:
                 raise ValueError(f"X has {X.shape[1]} columns, but the mean was learned from {self.n_features_in_}.")
             return lazily(copy(self).transform, X, self.n_features_in_)
-        data = self._validated(X, reset=False)
-        out = np.empty(data.shape, dtype=data.dtype)
-        for start in range(0, len(data), BLOCK_ROWS):
+        return self.apply(self._validated(X, reset=False))
+
+    def apply(self, X: NDArray[Any]) -> NDArray[Any]:
+        """``transform`` of an array of floats (n, d) that was checked already."""
+        out = np.empty(X.shape, dtype=X.dtype)
+        mean = self.mean_.astype(X.dtype)
+        for start in range(0, len(X), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
-            out[rows] = unit_rows(self._normalized(data[rows]) - self.mean_.astype(data.dtype))
+            units = self._normalized(X[rows])
+            out[rows] = unit_rows(units - mean)
+            out[rows][~units.any(axis=1)] = 0
         return out
 
     def _validated(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
@@ -116,22 +124,48 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         return unit_rows(X.reshape(n, self.n_tokens, d // self.n_tokens)).reshape(n, d)
 
 
-def zero_shot_labels(X: ArrayLike, concept_vectors: ArrayLike, n_active: int = 2) -> NDArray[np.bool_]:
-    """Labels from words alone (paper 1, section 3.4): the ``n_active`` concepts whose vectors are nearest to each row.
+class PreparesRows:
+    """An estimator that takes raw rows: what it does to them first is learned with it, and kept in its file.
 
-    X (n, d) and concept_vectors (S, d) are embeddings of one model as they come, before any centring. Returns (n, S).
+    preparation_ : fitted :class:`CenteredNormalizer`, or None where rows are taken as they are
     """
-    rows, words = unit_rows(_matrix(X, "X")), unit_rows(_matrix(concept_vectors, "concept_vectors"))
-    if rows.shape[1] != words.shape[1]:
-        raise ValueError(f"X has {rows.shape[1]} columns, but concept_vectors has {words.shape[1]}.")
-    if not 1 <= n_active <= len(words):
-        raise ValueError(f"n_active must be between 1 and the number of concepts, {len(words)}, got {n_active}.")
-    labels = np.zeros((len(rows), len(words)), dtype=bool)
-    for start in range(0, len(rows), BLOCK_ROWS):
-        cosines = rows[start : start + BLOCK_ROWS] @ words.T
-        nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :n_active]
-        np.put_along_axis(labels[start : start + BLOCK_ROWS], nearest, True, axis=1)
-    return labels
+
+    _prepares_rows: ClassVar[bool] = True
+    preparation_: CenteredNormalizer | None
+
+    def _learn_preparation(self, X: Any, wanted: CenteredNormalizer | None) -> Any:
+        """Learn from raw rows, which may be blocks, how to prepare them; the same rows, prepared."""
+        self.preparation_ = None if wanted is None else wanted.fit(X)
+        return self._prepared(X)
+
+    def _prepared(self, X: Any) -> Any:
+        """Rows that were checked already, as the model sees them; blocks give blocks."""
+        before = self.preparation_
+        if before is None:
+            return X
+        return X.map(copy(before).apply, X.shape[1]) if isinstance(X, Blocks) else before.apply(X)
+
+
+def is_mapped(X: Any) -> bool:
+    """Whether the numbers of an array are in a file, and not in memory."""
+    base = X
+    while base is not None and not isinstance(base, mmap):
+        base = getattr(base, "base", None)
+    return base is not None
+
+
+class PreparedView:
+    """Rows of a memory map, prepared when they are looked at: ``view[rows]`` is an array, the view holds none."""
+
+    def __init__(self, X: NDArray[Any], preparation: CenteredNormalizer) -> None:
+        self.X, self.preparation = X, preparation
+        self.shape, self.dtype, self.ndim = X.shape, X.dtype, X.ndim
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        return self.preparation.apply(np.asarray(self.X[rows]))
 
 
 def procrustes(source: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:
@@ -139,18 +173,10 @@ def procrustes(source: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:
 
     For d ≠ e, Q has orthonormal columns or rows. ``vectors @ Q`` takes any vector of the first space to the second.
     """
-    A, B = _matrix(source, "source").astype(np.float64), _matrix(target, "target").astype(np.float64)
+    A, B = (as_matrix(rows, name).astype(np.float64) for rows, name in ((source, "source"), (target, "target")))
+    check_finite(A, "source")
+    check_finite(B, "target")
     if len(A) != len(B):
         raise ValueError(f"Rows must be paired, but source has {len(A)} and target has {len(B)}.")
     left, _, right = np.linalg.svd(A.T @ B, full_matrices=False)
     return np.asarray(left @ right)
-
-
-def _matrix(values: ArrayLike, name: str) -> NDArray[Any]:
-    array = np.asarray(values)
-    if array.ndim != 2 or array.dtype.kind not in "fiu" or 0 in array.shape:
-        raise ValueError(f"{name} must be a matrix of numbers, but is {array.dtype} of shape {array.shape}.")
-    if not np.isfinite(array).all():
-        row = int(np.argmax(~np.isfinite(array).all(axis=1)))
-        raise ValueError(f"{name} has a value that is not finite in row {row}.")
-    return array if array.dtype in (np.dtype(np.float32), np.dtype(np.float64)) else array.astype(np.float32)

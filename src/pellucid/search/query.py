@@ -1,0 +1,268 @@
+"""The one query path: whole or by concept, without some, diverse, filtered, and why. Queries and stored rows are raw;
+the model prepares both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pellucid.concepts import ConceptSubspaces
+from pellucid.search.collection import Collection
+from pellucid.search.explanation import Explanation, explain_cosine, explain_filtered, explain_gated
+from pellucid.search.score_cache import ScoreCache
+from pellucid.selection import diversify
+
+# a diverse list is chosen from this many times as many hits, and at least from so many
+DIVERSE_FROM, DIVERSE_LEAST = 5, 50
+# hits of the plain and of the projected query that the gated score looks at
+SHORTLIST = 1000
+SCORES = ("cosine", "gated")
+
+Names = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One result: where it ranks, how close it is, which item it is; :meth:`explain` says why.
+
+    read : gives the item, which is looked up when it is first asked for
+    why : explains the score
+    """
+
+    rank: int
+    score: float
+    position: int
+    read: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
+    why: Callable[..., Explanation] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def item(self) -> dict[str, Any]:
+        """Id and columns."""
+        return self.read()
+
+    @property
+    def id(self) -> str:
+        return str(self.item["id"])
+
+    def explain(self, **vocabulary: Any) -> Explanation:
+        """Which concepts make up this score; ``words`` and ``word_vectors`` let it name them."""
+        if self.why is None:
+            raise ValueError("Only a hit that a search with a model returned can be explained.")
+        return self.why(**vocabulary)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a search asks for beside the query."""
+
+    concept: Names | None
+    without: Names | None
+    score: str
+
+
+class ConceptSearch:
+    """Ask a collection for more like an item, or like one part of it.
+
+    Parameters
+    ----------
+    collection : the items, with their vectors as they came
+    model : fitted ``ConceptSubspaces``; without one, items are compared as wholes
+    embed : function from a list of texts to vectors (n, d) as they come, for searching by text
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        model: ConceptSubspaces | None = None,
+        embed: Callable[[list[str]], Any] | None = None,
+    ) -> None:
+        if model is not None and model.atoms_.shape[1] != collection.dimension:
+            raise ValueError(
+                f"The model was fitted on {model.atoms_.shape[1]} dimensions, but the collection has "
+                f"{collection.dimension}."
+            )
+        self.collection, self.model, self.embed = collection, model, embed
+        self.stored = stored_model(model, collection)
+        self._cache = None if self.stored is None else ScoreCache(collection, self.stored)
+
+    def search(
+        self,
+        x: Any,
+        concept: Names | None = None,
+        k: int = 20,
+        diverse: bool = False,
+        *,
+        without: Names | None = None,
+        score: str = "cosine",
+        where: Any = None,
+    ) -> list[Hit] | list[list[Hit]]:
+        """The k items nearest to x as seen through a concept, or several together; all of x if None.
+
+        Parameters
+        ----------
+        x : a vector, the id of an item (which is then left out of its own results), a text if ``embed`` was given, or
+            a batch of vectors (a list of hits each)
+        diverse : choose the k among a longer list so that they differ, in the concept if one is given
+        without : concepts to take out of the query first
+        score : "cosine" of the projected query and an item (the paper's), or "gated", which also asks how much of the
+            concept the item has (``model.fit_gate`` first; see ``ConceptSubspaces.gated_scores``)
+        where : a filter on the columns of the items, in the language of the collection's engine; see
+            ``Collection.search``
+        """
+        asked = self._checked(concept, without, score)
+        query, own = self._query(x)
+        wanted = max(DIVERSE_FROM * k, DIVERSE_LEAST) if diverse else k
+        results = []
+        for row, (positions, scores) in zip(query, self._ranked(query, asked, wanted + (own is not None), where)):
+            others = positions != own
+            positions, scores = positions[others][:wanted], scores[others][:wanted]
+            if diverse and len(positions):
+                chosen = diversify(self._filtered(self._rows(positions), concept), k, scores)
+                positions, scores = positions[chosen], scores[chosen]
+            results.append(self._hits(row, asked, positions[:k], scores[:k]))
+        return results if not isinstance(x, str) and np.ndim(x) == 2 else results[0]
+
+    def near(self, points: NDArray[Any], k: int = 20, where: Any = None) -> list[list[Hit]]:
+        """The items nearest to points (n, d) that are prepared already, such as atoms."""
+        asked = _Asked(None, None, "cosine")
+        return [self._hits(row, asked, *found) for row, found in zip(points, self._ranked(points, asked, k, where))]
+
+    def explain(
+        self,
+        x: Any,
+        y: Any,
+        *,
+        concept: Names | None = None,
+        without: Names | None = None,
+        score: str = "cosine",
+        **vocabulary: Any,
+    ) -> Explanation:
+        """Which concepts make up the score that a search for x gives y, both items, vectors or texts; ``words`` and
+        ``word_vectors`` let it name them."""
+        asked = self._checked(concept, without, score)
+        return self._explained(self._query(x)[0], self._query(y)[0], asked, None, **vocabulary)
+
+    # ranking
+
+    def _ranked(
+        self, query: NDArray[Any], asked: _Asked, k: int, where: Any
+    ) -> list[tuple[NDArray[np.int64], NDArray[Any]]]:
+        """Positions and scores for each query (n, d), best first."""
+        if asked.score == "gated":
+            assert asked.concept is not None
+            rest = self._filtered(query, None, asked.without)
+            return [self._gated(row[None], asked.concept, k, where) for row in rest]
+        looked_for = self._filtered(query, asked.concept, asked.without)
+        return list(zip(*self.collection.search(looked_for, k, where=where, center=self._center)))
+
+    def _gated(self, x: NDArray[Any], concept: Names, k: int, where: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """The k best of those that the engine finds near the query or near its projection, by the gated score."""
+        assert self.stored is not None
+        assert self._cache is not None
+        looked_for = np.vstack([x, self._filtered(x, concept)])
+        near, _ = self.collection.search(looked_for, max(SHORTLIST, 10 * k), where=where, center=self._center)
+        positions = np.unique(near)
+        scores = self.stored.gates.scores(x, concept, self._rows(positions), self._cache.rows(positions))[0]
+        best = np.argsort(-scores, kind="stable")[:k]
+        return positions[best], scores[best]
+
+    def _filtered(self, rows: NDArray[Any], concept: Names | None, without: Names | None = None) -> NDArray[Any]:
+        """Prepared rows (n, d) as a search looks at them."""
+        return rows if self.stored is None else self.stored.cones.filtered(rows, concept, without)
+
+    @property
+    def _center(self) -> NDArray[np.float64] | None:
+        """What is taken out of the stored rows before they are compared."""
+        before = None if self.stored is None else self.stored.preparation_
+        return None if before is None or not before.center else before.mean_
+
+    # hits, and why
+
+    def _hits(self, query: NDArray[Any], asked: _Asked, positions: Any, scores: Any) -> list[Hit]:
+        found = []
+        for rank, (position, close) in enumerate(zip(positions.tolist(), scores.tolist()), start=1):
+            why = None if self.stored is None else partial(self._why, query[None], position, asked)
+            found.append(Hit(rank, float(close), position, partial(self.collection.item, position), why))
+        return found
+
+    def _why(self, query: NDArray[Any], position: int, asked: _Asked, **vocabulary: Any) -> Explanation:
+        return self._explained(query, self._rows([position]), asked, position, **vocabulary)
+
+    def _explained(
+        self, query: NDArray[Any], other: NDArray[Any], asked: _Asked, position: int | None, **vocabulary: Any
+    ) -> Explanation:
+        """The score of two prepared rows (1, d) as a sum over concepts."""
+        if self.stored is None or self._cache is None:
+            raise ValueError("There is no model: concepts are needed to say why two items are close.")
+        cones = self.stored.cones
+        rest = cones.filtered(query, None, asked.without)
+        if asked.score == "gated":
+            assert asked.concept is not None
+            gates = self.stored.gates
+            described = gates.describe(other) if position is None else self._cache.rows(np.array([position]))
+            return explain_gated(gates, rest, other, asked.concept, described, **vocabulary)
+        if asked.concept is None and asked.without is None:
+            return explain_cosine(cones, query, other, **vocabulary)
+        return explain_filtered(cones, cones.filtered(rest, asked.concept), other, **vocabulary)
+
+    # queries
+
+    def _checked(self, concept: Names | None, without: Names | None, score: str) -> _Asked:
+        if score not in SCORES:
+            raise ValueError(f'score must be "cosine" or "gated", got {score!r}.')
+        if score == "gated" and concept is None:
+            raise ValueError('score="gated" asks how much of a concept an item has: name the concept.')
+        if self.stored is None and (concept is not None or without is not None):
+            raise ValueError("There is no model: to search by concept, give one that knows the concepts.")
+        if score == "gated" and self.stored is not None:
+            assert self.stored.gates is not None  # says so if there is none
+        return _Asked(concept, without, score)
+
+    def _query(self, x: Any) -> tuple[NDArray[Any], int | None]:
+        """The query as prepared rows, and the position of the item it is, if it is one."""
+        if isinstance(x, str):
+            if x in self.collection:
+                position = self.collection.position(x)
+                return self._rows([position]), position
+            if self.embed is None:
+                raise ValueError(f"There is no item {x!r}; to search by text, give ConceptSearch an embed function.")
+            x = self.embed([x])
+        rows = np.atleast_2d(np.asarray(x))
+        if rows.ndim != 2 or rows.shape[1] != self.collection.dimension:
+            raise ValueError(f"A query has {self.collection.dimension} numbers, but this one has shape {np.shape(x)}.")
+        return self._from_outside(rows), None
+
+    def _from_outside(self, rows: ArrayLike) -> NDArray[Any]:
+        """Raw rows (n, d), prepared."""
+        if self.model is not None:
+            return np.asarray(self.model.prepare(rows))
+        before = self.collection.preparation
+        return np.asarray(rows if before is None else before.transform(rows))
+
+    def _rows(self, positions: Any) -> NDArray[Any]:
+        """Rows of the collection (n, d), prepared."""
+        rows = np.asarray(self.collection.vectors(positions), dtype=np.float32)
+        return rows if self.stored is None else np.asarray(self.stored.prepare(rows))
+
+
+def stored_model(model: Any, collection: Collection) -> Any:
+    """The model as it meets the rows of a collection: the same, unless an earlier version prepared them already."""
+    kept = collection.preparation
+    before = getattr(model, "preparation_", None)
+    if before is None or not before.center:  # to normalise once more changes nothing
+        return model
+    if kept is None:
+        if before.n_tokens > 1:
+            raise ValueError("The model normalises tokens on their own, which a search of raw vectors cannot do.")
+        return model
+    if not np.array_equal(before.mean_, kept.mean_):
+        raise ValueError(f"{collection.folder} was prepared for another model: index its vectors again.")
+    met = copy(model)
+    met.center, met.preparation_ = False, None
+    return met
