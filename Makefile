@@ -31,7 +31,7 @@ test-newest:
 
 # damaged files by the thousand, and hours of reads and writes; see docs/reliability.md
 fuzz: $(VENV)/.dev
-	$(BIN)/python tests/fuzz.py 10000
+	$(BIN)/python tests/support/fuzz.py 10000
 
 soak: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.soak --minutes 60 explorer

@@ -81,7 +81,7 @@ def problems() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 @contextmanager
 def server() -> Iterator[str]:
-    from servers import Postgres  # of the tests
+    from support.servers import Postgres  # of the tests
 
     with tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as folder:
         postgres = Postgres(folder)

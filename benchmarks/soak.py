@@ -130,7 +130,7 @@ def served(name: str, folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[
         yield {}, list
         return
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    import servers
+    from support import servers
 
     server: Any = {"postgres": servers.Postgres, "milvus": servers.Milvus}[name](folder / "server")
     main = psutil.Process(server.pid)

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+pytest.register_assert_rewrite("support")
+
 
 @pytest.fixture
 def rng():

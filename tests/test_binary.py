@@ -15,7 +15,7 @@ from pellucid.binary.sampling import chain_states, energies, exhaustive_states, 
 from pellucid.binary.spectrum import signal_rank, spectrum_of_items
 from pellucid.metrics import binary_recovery, cka
 from pellucid.solvers import set_threads
-from test_binary_weights import embed, random_bits
+from support.binary_items import embed, random_bits
 
 GOLDEN = Path(__file__).parent / "golden" / "binary_autoencoder.safetensors"
 

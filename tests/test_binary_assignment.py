@@ -28,7 +28,7 @@ from pellucid.binary.weights import (
 )
 from pellucid.metrics import binary_recovery
 from pellucid.solvers import box_qp, set_threads
-from test_binary_weights import embed, random_bits
+from support.binary_items import embed, random_bits, tree
 
 GOLDEN = Path(__file__).parent / "golden" / "iterative_assignment.safetensors"
 
@@ -36,24 +36,6 @@ GOLDEN = Path(__file__).parent / "golden" / "iterative_assignment.safetensors"
 @parametrize_with_checks([IterativeAssignment(random_state=0), CombinedConcepts(max_attempts=1, random_state=0)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
-
-
-def tree(p, seed):
-    """Concepts of a random hierarchy of 2 to 4 branches, each once (complements are equal), items in random order."""
-    rng = np.random.default_rng(seed)
-    found = {}
-
-    def divide(items):
-        if len(items) < 2:
-            return
-        cuts = np.sort(rng.choice(np.arange(1, len(items)), min(rng.integers(2, 5), len(items)) - 1, replace=False))
-        for part in np.split(items, cuts):
-            concept = np.isin(np.arange(p), part)
-            found.setdefault((concept ^ concept[0]).tobytes(), concept)
-            divide(part)
-
-    divide(np.arange(p))
-    return np.array(list(found.values())).T.astype(int)[rng.permutation(p)]
 
 
 @pytest.mark.parametrize(("p", "order"), [(16, "given"), (24, "nearest"), (32, "random"), (48, "given")])

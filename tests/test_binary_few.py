@@ -8,7 +8,7 @@ from pellucid.binary.bits_and_components import orthogonal_components
 from pellucid.binary.joint_search import few_concepts, filled, searched, settle_bits
 from pellucid.binary.spectrum import spectrum_of_items
 from pellucid.metrics import binary_recovery
-from test_binary_weights import embed, random_bits
+from support.binary_items import embed, random_bits
 
 
 def features(X):

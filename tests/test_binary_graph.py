@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pellucid.binary import Analogram, partial_cube_concepts
 from pellucid.metrics import binary_recovery
-from test_binary_assignment import tree
+from support.binary_items import tree
 
 KNOWN = {
     "square": (list(product([0, 1], repeat=2)), 0, 4),

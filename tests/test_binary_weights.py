@@ -9,17 +9,7 @@ from scipy.optimize import nnls as scipy_nnls
 from pellucid.binary import concept_weights
 from pellucid.binary.weights import centred, fit_weights, strongest, unit_kernel
 from pellucid.metrics import binary_recovery, cka
-
-
-def random_bits(p, b, seed=0):
-    return np.random.default_rng(seed).integers(0, 2, (p, b))
-
-
-def embed(S, weights, d, seed=0, noise=0.0):
-    """Items S √π Qᵀ with Q orthonormal, shifted."""
-    rng = np.random.default_rng(seed)
-    Q = np.linalg.qr(rng.standard_normal((d, S.shape[1])))[0]
-    return S * np.sqrt(weights) @ Q.T + rng.standard_normal(d) + noise * rng.standard_normal((len(S), d))
+from support.binary_items import embed, random_bits
 
 
 def test_weights_of_an_exact_model_come_back():

@@ -19,19 +19,7 @@ from pellucid.concepts.learning import Sweep
 from pellucid.concepts.sums import code_sums, improved_atoms
 from pellucid.preparation import CenteredNormalizer
 from pellucid.rows import Blocks, is_lazy
-
-CONCEPTS = 4
-
-
-def problem(n=600, d=12, dtype=np.float64, seed=0):
-    """Rows that are sums of parts from cones of one or two concepts, and noise."""
-    rng = np.random.default_rng(seed)
-    atoms = rng.standard_normal((CONCEPTS, 3, d))
-    Y = rng.random((n, CONCEPTS)) < 0.4
-    Y[np.arange(n), rng.integers(CONCEPTS, size=n)] = True
-    codes = rng.random((n, CONCEPTS, 3)) * Y[:, :, None]
-    X = np.einsum("nck,ckd->nd", codes, atoms) + 0.1 * rng.standard_normal((n, d))
-    return X.astype(dtype), Y
+from support.fits import CONCEPTS, FITS, all_fits, problem
 
 
 def parquet_folder(folder, X, sizes=(1, 250, 349)):
@@ -334,31 +322,13 @@ def test_what_is_made_of_blocks_is_blocks_of_the_same(tmp_path):
 
 # checkpoints
 
-FITS = [
-    ({}, False),
-    ({"batch_size": 60}, False),
-    ({"update": "bcd"}, True),
-    ({"update": "svd"}, True),
-    ({"batch_size": 25, "init": "sample"}, True),
-]
-
 CHILD = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from test_blocks import all_fits
+from support.fits import all_fits
 print("go", flush=True)
 all_fits(sys.argv[2])
 """
-
-
-def all_fits(folder=None):
-    X, Y = problem(300)
-    fitted = []
-    for number, (given_settings, blocks) in enumerate(FITS):
-        model = ConceptSubspaces(3, max_iter=8, tol=0, random_state=3, **given_settings, center=False)
-        path = None if folder is None else os.path.join(folder, f"state{number}")
-        fitted.append(model.fit(Blocks(X, rows=60) if blocks else X, Y, checkpoint=path))
-    return fitted
 
 
 def test_fits_that_were_killed_end_with_the_same_bits(tmp_path):

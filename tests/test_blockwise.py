@@ -16,7 +16,7 @@ from pellucid import CommonalityClustering, IsometryPursuit
 from pellucid.clusters import blockwise
 from pellucid.clusters.coding import Sums
 from pellucid.clusters.objective import Dictionary
-from pellucid.manifold import PatchManifoldTransform, SparseManifoldTransform, WordManifoldTransform
+from pellucid.manifold import SparseManifoldTransform
 from pellucid.manifold.blockwise import part_images
 from pellucid.manifold.transform import part_statistics
 from pellucid.manifold.words import part_texts
@@ -24,6 +24,7 @@ from pellucid.metrics import clustering_error
 from pellucid.rows import Blocks, TextBlocks
 from pellucid.selection.blockwise import BlockColumns
 from pellucid.solvers.design import Columns
+from support.fits import PATCHES, long_fits, patch_model, pictures, point_model, some_texts, word_model
 
 
 @pytest.fixture(scope="module")
@@ -212,26 +213,6 @@ def test_isometry_pursuit_of_blocks_chooses_what_it_chooses_in_memory(kind, monk
 # images and texts
 
 
-def pictures(n=90, channels=3):
-    """Blurred noise, so that patches that are near are alike; uint8."""
-    noise = np.random.default_rng(0).random((n, 14, 14, channels))
-    for axis in (1, 2):
-        noise = sum(np.roll(noise, shift, axis) for shift in range(4)) / 4
-    return (255 * noise[:, 3:, 3:]).astype(np.uint8)
-
-
-PATCHES = [
-    {},
-    {"augment": "flip", "channels": "grey", "context": 2},
-    {"code": "threshold"},
-    {"code": "threshold", "context": 3, "augment": "flip"},
-]
-
-
-def patch_model(**settings):
-    return PatchManifoldTransform(4, 16, n_components=5, random_state=0, **settings)
-
-
 def same_statistics(one, two):
     for name in vars(one):
         difference = abs(getattr(one, name) - getattr(two, name)).max()
@@ -297,16 +278,6 @@ def test_what_blocks_of_images_cannot_be_is_said():
 @pytest.fixture(scope="module")
 def texts():
     return some_texts()
-
-
-def some_texts():
-    rng = np.random.default_rng(0)
-    words = np.array([f"word{i}" for i in range(30)])
-    return [" ".join(words[np.minimum(rng.geometric(0.1, size=40) + shift, 29)]) for shift in rng.integers(8, size=120)]
-
-
-def word_model(**settings):
-    return WordManifoldTransform(4, 2, 25, **settings)
 
 
 @pytest.mark.parametrize("source", ["texts", "tokens", "file", "folder", "bag"])
@@ -426,26 +397,11 @@ def test_ctrl_c_leaves_the_images_of_whole_parts(monkeypatch):
 CHILD = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from test_blockwise import long_fits
+from support.fits import long_fits
 print("go", flush=True)
 for _ in long_fits(sys.argv[2]):
     pass
 """
-
-
-def point_model(**settings):
-    return SparseManifoldTransform(4, n_atoms=16, random_state=0, **settings)
-
-
-def long_fits(folder=None):
-    """Clusters, patches, words and points one after the other, each with a checkpoint if there is a folder."""
-    rows = Blocks(np.random.default_rng(0).standard_normal((600, 12)), rows=100)
-    fits = [(partial(model, max_iter=12, tol=0, batch_size=size), rows) for size in (None, 100)]
-    fits += [(partial(patch_model, **settings), Blocks(pictures(), rows=10)) for settings in PATCHES[1:3]]
-    fits.append((word_model, TextBlocks(some_texts(), rows=10)))
-    fits += [(partial(point_model, **settings), rows) for settings in ({}, {"neighbors": "noise", "code": "threshold"})]
-    for number, (make, data) in enumerate(fits):
-        yield make().fit(data, checkpoint=None if folder is None else os.path.join(folder, f"state{number}"))
 
 
 def test_fits_that_were_killed_at_random_moments_end_with_the_same_bits(tmp_path):

@@ -10,7 +10,7 @@ import pellucid
 from pellucid import vectors
 from pellucid.binary import Analogram, analogram_of
 from pellucid.search import Collection, ConceptSearch
-from test_cli_commands import collection, data, fails, files, found, model, run  # noqa: F401
+from support.commands import collection_fixture, data_fixture, fails, files_fixture, found, model_fixture, run  # noqa: F401
 
 ANIMALS = ["trout", "carp", "eagle", "sparrow", "robin", "cat", "lion", "[bold] Röß"]
 
@@ -100,7 +100,7 @@ def test_noise_is_told_to_have_no_concept(tmp_path):
     assert not (tmp_path / "a.svg").exists()
 
 
-def test_misuse_of_binary(animals, model, bits, tmp_path):  # noqa: F811
+def test_misuse_of_binary(animals, model, bits, tmp_path):
     fit, draw = ("binary", "fit", animals / "animals.parquet"), ("binary", "draw", animals / "m.safetensors")
     out, picture = ("-o", tmp_path / "m.safetensors"), ("-o", tmp_path / "a.svg")
     assert "must end in .safetensors" in fails(*fit, "-o", tmp_path / "m.txt", code=2)
@@ -152,7 +152,7 @@ def test_the_strongest_concepts_that_can_be_read():
         analogram_of(fitted, [0, 99])
 
 
-def test_the_gated_score(data, files, model, collection, tmp_path):  # noqa: F811
+def test_the_gated_score(data, files, model, collection, tmp_path):
     gated = tmp_path / "gated.safetensors"
     fit = ("concepts", "fit", files / "v.parquet", "--labels", "tags", "--n-atoms", 1)
     assert found(*fit, "--gate", "-o", gated)["gate"]

@@ -12,7 +12,7 @@ from pellucid import vectors
 from pellucid.clusters import CommonalityClustering, part_shares
 from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection
-from test_cli_commands import fails, found, run
+from support.commands import fails, found, run
 
 SMALL = ("--n-clusters", 3, "--n-atoms", 3, "--n-common", 2)
 

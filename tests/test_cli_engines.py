@@ -6,8 +6,8 @@ import pytest
 from pellucid import vectors
 from pellucid.search import Collection
 from pellucid.search.engines import database
-from servers import Postgres
-from test_cli_commands import found, run
+from support.commands import found, run
+from support.servers import Postgres
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pellucid
 from pellucid import vectors
 from pellucid.datasets import load_scenes
 from pellucid.manifold import PatchManifoldTransform, SparseManifoldTransform, WordManifoldTransform
-from test_cli_commands import fails, found, run
+from support.commands import fails, found, run
 
 IMAGES = ("--n-atoms", 24, "--n-components", 6, "--patch-size", 4)
 VECTORS = ("--n-atoms", 24, "--n-components", 5)

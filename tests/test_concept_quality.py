@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import pellucid
-from oracles import planted_cones
 from pellucid import ConceptSubspaces
 from pellucid.concepts.presence import SHORTEST
 from pellucid.concepts.stability import explained_energy, match, share_auc
 from pellucid.metrics import concept_retrieval
 from pellucid.rows import Blocks
+from support.oracles import planted_cones
 
 
 @pytest.fixture(scope="module")

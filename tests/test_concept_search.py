@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from oracles import planted_cones
 from pellucid import ConceptSubspaces
 from pellucid.search import Collection, ConceptSearch, Hit
 from pellucid.search.score_cache import FOLDER, fingerprint
+from support.oracles import planted_cones
 
 
 @pytest.fixture(scope="module")

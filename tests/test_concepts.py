@@ -10,12 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pellucid
-from oracles import nonnegative_least_squares, planted_cones
 from pellucid import ConceptSubspaces
 from pellucid.concepts.labels import align, as_indicator
 from pellucid.concepts.learning import solve_codes, svd_atoms, update_atoms
 from pellucid.datasets import load_scenes
 from pellucid.preparation import CenteredNormalizer
+from support.oracles import nonnegative_least_squares, planted_cones
 
 
 @parametrize_with_checks([ConceptSubspaces(n_atoms=2, max_iter=2, center=False)])

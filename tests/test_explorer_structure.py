@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import pellucid
-from explorer_data import NAMES, planted, small_collection, small_model
 from pellucid import BinaryAutoencoder, CommonalityClustering, IterativeAssignment
 from pellucid.binary import Analogram, analogram_of
+from support.explorer_data import NAMES, planted, small_collection, small_model
 
 pytest.importorskip("fastapi", reason="the explore extra is not installed")
 pytest.importorskip("httpx", reason="httpx is not installed")

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import orthogonal_mp
 
-from oracles import nonnegative_least_squares
 from pellucid.solvers import group_omp, nnls, nonnegative_omp
+from support.oracles import nonnegative_least_squares
 
 
 def reference_omp(x, atoms, steps):

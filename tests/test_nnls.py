@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from oracles import nonnegative_least_squares
 from pellucid.solvers import Cone, nnls, nnls_gram
+from support.oracles import nonnegative_least_squares
 
 
 def reference(X, atoms, mask=None):

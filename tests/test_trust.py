@@ -12,13 +12,13 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-import fuzz
 import pellucid
 from pellucid._core import atomic
 from pellucid.persistence import ModelFileError
 from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection, CollectionError
 from pellucid.search._lock import LOCK, Locked, locked
+from support import fuzz
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs signals and mounts of POSIX")
 
@@ -294,7 +294,7 @@ def test_every_system_call_that_can_fail(tmp_path, monkeypatch, name, error, cha
 @posix
 @pytest.mark.parametrize("kind", ["model", "parquet", "h5ad", "collection"])
 def test_damaged_files_are_read_or_refused(kind):
-    """Never a hang, a crash, an allocation bomb or a file changed elsewhere; `python tests/fuzz.py` tries more, and
+    """Never a hang, a crash, an allocation bomb or a file changed elsewhere; `make fuzz` tries more, and
     tests/test_vectors.py the other kinds."""
     if kind == "h5ad":
         pytest.importorskip("anndata", reason="the anndata extra is not installed")

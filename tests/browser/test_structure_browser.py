@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from test_explorer_browser import AXE, output_of, painted, points_drawn, python_of, take
+
+from support.page import AXE, output_of, painted, points_drawn, python_of, take
 
 IDS = [f"scene-{i}" for i in (2261, 12, 77, 301, 555, 801, 1200, 1500)]
 ITEMS = "/structure?" + "&".join(f"item={i}" for i in IDS)

@@ -1,4 +1,4 @@
-"""Damaged files by the thousand: `python tests/fuzz.py 20000` says what became of them.
+"""Damaged files by the thousand: `python tests/support/fuzz.py 20000` says what became of them.
 
 Each kind of file is read in a process of its own whose memory is limited, so that a crash, a hang and an allocation
 bomb all show; the number of a file is the seed that makes it again.
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent.parent / "golden"
 # what a reader of a file of some kilobytes may ask for beyond what it had at the start
 MEMORY = 2 << 30
 RESIDENT = 300 << 20

@@ -1,0 +1,1 @@
+"""What several test modules need: data, oracles, servers and fits; no test stands here."""
