@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import pellucid
 from pellucid import ConceptSubspaces
 from pellucid.concepts.labels import align, as_indicator
-from pellucid.concepts.learning import solve_codes, svd_atoms, update_atoms
+from pellucid.concepts.learning import mean_error, solve_codes, svd_atoms, update_atoms
 from pellucid.datasets import load_scenes
 from pellucid.preparation import CenteredNormalizer
 from support.oracles import nonnegative_least_squares, planted_cones
@@ -38,16 +38,22 @@ def test_two_sweeps_equal_a_plain_transcription_of_algorithm_1():
     assert np.abs(np.einsum("ij,ij->i", model.atoms_, atoms)).min() > 0.9999
 
 
-@settings(max_examples=25, deadline=None)
+# ten atoms a concept in three dimensions nearly cancel, and float32 then keeps too few digits for the codes' tolerance
+@pytest.mark.filterwarnings("ignore:nnls did not converge")
+@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["svd", "bcd", "power"]),
     st.sampled_from(["svd", "sample"]),
-    st.sampled_from([0.0, 0.2]),
-    st.integers(1, 4),
+    st.sampled_from([0.0, 0.2, 3.0]),
+    st.integers(1, 10),
+    st.sampled_from([3, 8]),
+    st.sampled_from([0.0, 0.5]),
+    st.sampled_from([np.float64, np.float32]),
     st.integers(0, 2**31),
 )
-def test_objective_never_rises_when_monotone(update, init, ridge, n_atoms, seed):
-    X, Y, _, _ = planted_cones(60, 8, noise=0.5, seed=seed)
+def test_objective_never_rises_when_monotone(update, init, ridge, n_atoms, d, noise, dtype, seed):
+    """By no more than the round-off of what is squared, also where atoms that no row uses get new directions."""
+    X, Y, _, _ = planted_cones(60, d, noise=noise, seed=seed)
     model = ConceptSubspaces(
         n_atoms,
         max_iter=6,
@@ -58,9 +64,36 @@ def test_objective_never_rises_when_monotone(update, init, ridge, n_atoms, seed)
         tol=0,
         random_state=seed,
         center=False,
-    ).fit(X, Y)
+    ).fit(X.astype(dtype), Y)
     rises = np.diff(model.objective_)
-    assert (rises <= 1e-9 * model.objective_[0]).all() or model.n_dead_ > 0, rises
+    assert (rises <= 8 * np.finfo(dtype).eps * np.square(X).sum(axis=1).mean()).all(), rises
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.2, 3.0])
+@pytest.mark.parametrize("monotone", [False, True])
+def test_an_atom_that_nobody_uses_gets_a_direction_at_a_gain(ridge, monotone):
+    X = np.array([[1.0, 0.0], [0.0, 2.0]])
+    atoms, groups, Y = np.array([[1.0, 0.0], [0.0, -1.0]]), np.zeros(2, dtype=int), np.ones((2, 1), dtype=bool)
+    codes = solve_codes(X, Y, atoms, groups, ridge)
+    before = mean_error(X, Y, atoms, groups, ridge, codes)
+    sweep = update_atoms(X, Y, atoms, groups, codes, "svd", monotone, ridge)
+    assert sweep.reseeded == 1
+    np.testing.assert_allclose(atoms, np.eye(2), atol=1e-6)
+    np.testing.assert_allclose(codes, np.diag([1, 2]) / (1 + ridge), atol=1e-6)
+    after = (sweep.squared_error + sweep.penalty) / 2
+    assert after < before
+    assert after == pytest.approx(mean_error(X, Y, atoms, groups, ridge, codes), abs=1e-9)
+
+
+@pytest.mark.parametrize("init", ["svd", "sample"])
+def test_rows_of_zeros_are_no_atoms(init):
+    X, Y, _, _ = planted_cones(60, 8)
+    X[::2] = 0
+    for nothing in (Y[:, 0] & (np.arange(60) % 2 == 0), Y[:, 0]):  # then a concept all of whose rows are zero
+        X[nothing] = 0
+        model = ConceptSubspaces(4, init=init, max_iter=3, random_state=0, center=False).fit(X, Y)
+        np.testing.assert_allclose(np.linalg.norm(model.atoms_, axis=1), 1, rtol=1e-6)
+        assert set(model.groups_) == {0, 1, 2, 3}
 
 
 def test_the_check_keeps_a_better_atom():

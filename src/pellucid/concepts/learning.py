@@ -87,9 +87,14 @@ def sample_atoms(X: Floats, members: NDArray[np.int64], size: int | float, rng: 
     """Rows of the concept drawn at random, as k-means starts."""
     if isinstance(size, float):
         size = len(svd_atoms(X, members, size))
-    chosen = X[rng.permutation(members)[:size]].astype(np.float64)
-    lengths = np.linalg.norm(chosen, axis=1, keepdims=True)
-    return np.asarray(chosen / np.where(lengths > 0, lengths, 1))
+    order = rng.permutation(members)
+    chosen = X[order[:size]].astype(np.float64)
+    if not chosen.any(axis=1).all():  # rows of zeros are no directions
+        there = np.concatenate([rows.any(axis=1) for rows in _blocks(X, order)])
+        if not there.any():
+            return svd_atoms(X, members, 1)
+        chosen = X[order[there][:size]].astype(np.float64)
+    return np.asarray(chosen / np.linalg.norm(chosen, axis=1, keepdims=True))
 
 
 def _blocks(X: Floats, members: NDArray[np.int64]) -> Iterator[Floats]:
@@ -142,7 +147,7 @@ def update_atoms(
         part = slice(used.indptr[m], used.indptr[m + 1])
         support, old = used.indices[part], used.data[part]
         if not support.size:
-            reseeded += _reseed(R, Y[:, groups[m]], atoms, m, codes) if reseed else 0
+            reseeded += _reseed(R, Y[:, groups[m]], atoms, m, codes, ridge) if reseed else 0
             continue
         rest = Remainder(R, support, old, atoms[m])
         atom = atom_step(rest, update, scratch)
@@ -305,8 +310,9 @@ def replace_rows(
             R[row, k] += old[i] * old_atom[k] - new[i] * atom[k]
 
 
-def _reseed(R: Floats, members: Indicator, atoms: Floats, m: int, codes: Floats) -> int:
-    """Give an atom that nobody uses the direction of what its concept's worst-explained row is missing."""
+def _reseed(R: Floats, members: Indicator, atoms: Floats, m: int, codes: Floats, ridge: float) -> int:
+    """Give an atom that nobody uses the direction of what its concept's worst-explained row is missing, and that row
+    the best coefficient for it: the whole length would cost more than it explains where the ridge exceeds 1."""
     rows = np.flatnonzero(members)
     if not rows.size:
         return 0
@@ -315,8 +321,8 @@ def _reseed(R: Floats, members: Indicator, atoms: Floats, m: int, codes: Floats)
     length = np.linalg.norm(R[worst])
     if length == 0:
         return 0
-    atoms[m], codes[worst, m] = R[worst] / length, length
-    R[worst] = 0
+    atoms[m], codes[worst, m] = R[worst] / length, length / (1 + ridge)
+    R[worst] *= ridge / (1 + ridge)
     return 1
 
 
