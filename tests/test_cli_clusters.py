@@ -13,6 +13,7 @@ from pellucid.clusters import CommonalityClustering, part_shares
 from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection
 from support.commands import fails, found, run
+from support.waiting import PATIENCE
 
 SMALL = ("--n-clusters", 3, "--n-atoms", 3, "--n-common", 2)
 
@@ -136,7 +137,7 @@ def test_the_explorer_shows_vectors_as_they_came(digits, tmp_path):
     assert same_preparation(tmp_path / "raw", fitted)
     with explore(collection, folder / "m.safetensors", image_shape=(8, 8), open_browser=False) as server:
         state = server.app.state.pellucid
-        assert state.preparation.wait(60)
+        assert state.preparation.wait(PATIENCE)
         rows = fitted.preprocessing_.transform(X)
         np.testing.assert_array_equal(state.structure.clusters(), fitted.predict(rows))
         np.testing.assert_allclose(state.structure.reconstruct("5")[0], rows[5], atol=1e-6)

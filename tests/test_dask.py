@@ -2,7 +2,6 @@
 
 import os
 import signal
-import threading
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -53,9 +52,21 @@ def texts():
 
 
 def noting(folder, block):
-    """The block, after leaving word of which process has it and taking a moment."""
+    """The block, after leaving word of which process has it."""
     (folder / f"{os.getpid()}-{time.monotonic_ns()}").touch()
-    time.sleep(0.03)
+    return block
+
+
+def deadly(folder, count, block):
+    """The block, but whoever takes so many blocks have been taken is killed, once."""
+    noting(folder, block)
+    if len(list(folder.iterdir())) >= count:
+        try:
+            (folder.parent / "killed").touch(exist_ok=False)
+        except FileExistsError:
+            return block
+        (folder.parent / "killed").write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGKILL)
     return block
 
 
@@ -189,19 +200,10 @@ def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(mortal, data, se
     X, Y = data
     make = lambda: ConceptSubspaces(3, max_iter=6, tol=0, random_state=0, **settings, center=False)  # noqa: E731
     here = make().fit(Blocks(X, rows=60), Y)
-    blocks = Blocks(X, rows=60, client=mortal).map(partial(noting, tmp_path), X.shape[1])
-    at_start, found = set(mortal.run(os.getpid).values()), []
-    fit = threading.Thread(target=lambda: found.append(make().fit(blocks, Y)))
-    fit.start()
-    deadline = time.monotonic() + 300
-    while len(list(tmp_path.iterdir())) < 45 and time.monotonic() < deadline:  # of 80 or 90 in all
-        time.sleep(0.002)
-    newest = max(tmp_path.iterdir(), key=lambda path: int(path.name.split("-")[1]))
-    victim = int(newest.name.split("-")[0])
-    assert victim in at_start
-    assert fit.is_alive()
-    os.kill(victim, signal.SIGKILL)
-    fit.join(300)
-    assert not fit.is_alive()
-    np.testing.assert_array_equal(found[0].atoms_, here.atoms_)
-    np.testing.assert_array_equal(found[0].objective_, here.objective_)
+    (tmp_path / "seen").mkdir()
+    blocks = Blocks(X, rows=60, client=mortal).map(partial(deadly, tmp_path / "seen", 45), X.shape[1])  # of 80 or 90
+    at_start = set(mortal.run(os.getpid).values())
+    there = make().fit(blocks, Y)
+    assert int((tmp_path / "killed").read_text()) in at_start
+    np.testing.assert_array_equal(there.atoms_, here.atoms_)
+    np.testing.assert_array_equal(there.objective_, here.objective_)

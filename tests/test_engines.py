@@ -1,13 +1,10 @@
 """Engines behind the seam: same ids as a ranking in float64, an index on disk that is never more than a copy."""
 
-import itertools
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -18,6 +15,8 @@ from pellucid._core import atomic
 from pellucid.search import ENGINES, Collection, CollectionError, make_engine
 from pellucid.solvers import set_threads
 from support.engines import DATABASES, FULL, planted, ranking, same_as_exact
+from support.killed import killed
+from support.waiting import PATIENCE, until
 
 faiss = pytest.importorskip("faiss", reason="the search extra is not installed")
 
@@ -192,13 +191,15 @@ def test_an_index_is_not_changed_under_a_search():
         with gate.changing():
             order.append("changed")
 
+    waiting, wait_for = threading.Event(), gate._condition.wait_for
+    gate._condition.wait_for = lambda nobody_searches: waiting.set() or wait_for(nobody_searches)
     first, second = (threading.Thread(target=call, daemon=True) for call in (search, change))
     first.start()
     searching.wait()
     with gate.searching():
         pass  # others may search meanwhile
     second.start()
-    second.join(timeout=0.05)
+    assert waiting.wait(PATIENCE)
     assert order == []
     finish.set()
     first.join()
@@ -426,7 +427,7 @@ def test_killed_while_changing_and_indexing(tmp_path, rng, setting):
     Collection.create(folder, rows[:400], engine=name, engine_options=options)
     np.save(tmp_path / "rows.npy", rows)
     script = """
-import sys, numpy as np
+import numpy as np
 from pellucid.search import Collection
 rows = np.load(sys.argv[2])
 collection = Collection.open(sys.argv[1])
@@ -437,17 +438,10 @@ while True:
     print(at, flush=True)
     collection.search(rows[:2])
 """
-    command = [sys.executable, "-W", "ignore", "-c", script, str(folder), str(tmp_path / "rows.npy")]
-    for attempt in range(2):
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        lines = [child.stdout.readline() for _ in range(1 + attempt)]
-        time.sleep(0.02 * attempt)
-        child.send_signal(signal.SIGKILL)
-        lines += child.stdout.readlines()
-        child.wait()
-        child.stdout.close()
+    for moment in (15, 31):  # the index is half written, then what is deleted is, in the second round, not yet told
+        lines = killed(script, moment, folder, tmp_path / "rows.npy")
         collection = Collection.open(folder)
-        for line in filter(str.strip, lines):
+        for line in lines:
             at = int(line)
             assert str(at + 1) in collection
             assert str(at) not in collection
@@ -470,19 +464,27 @@ from pellucid.search import Collection
 rows = np.load(sys.argv[2])
 collection = Collection.open(sys.argv[1])
 for at in range(100, 400, 20):
+    sys.stdin.readline()
     collection.add(rows[at : at + 20])
     collection.delete([str(at - 5)])
+    print(at, flush=True)
 """
-    child = subprocess.Popen([sys.executable, "-c", script, str(folder), str(tmp_path / "rows.npy")])
+    command = [sys.executable, "-c", script, str(folder), str(tmp_path / "rows.npy")]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     seen = set()
-    while child.poll() is None:
+    for at in range(100, 400, 20):
+        child.stdin.write("go on\n")  # while this process reads
+        child.stdin.flush()
         collection = Collection.open(folder)
         positions, scores = collection.search(rows[:2], 3)
         assert positions[:, 0].tolist() == [0, 1]
         np.testing.assert_allclose(scores[:, 0], 1)
         assert collection.item(int(positions[0, 0]))["id"] == "0"
         seen.add(len(collection))
-    assert child.returncode == 0
+        assert child.stdout.readline() == f"{at}\n"
+    assert child.wait() == 0
+    child.stdin.close()
+    child.stdout.close()
     assert len(seen) > 2
     assert len(Collection.open(folder)) == 400 - 15
 
@@ -493,14 +495,14 @@ def test_threads_read_while_one_writes(tmp_path, rng, setting):
     name, options = FULL[setting]
     rows = planted(rng, 1500)
     collection = Collection.create(tmp_path / "c", rows[:500], engine=name, engine_options=options)
-    stop, errors, searches = threading.Event(), [], itertools.count()
+    stop, errors, searches = threading.Event(), [], []
 
     def read():
         while not stop.is_set():
             positions, _ = collection.search(rows[:3], 5)
             if positions[:, 0].tolist() != [0, 1, 2] or collection.item(int(positions[1, 0]))["id"] != "1":
                 errors.append(positions)
-            next(searches)
+            searches.append(len(positions))
 
     readers = [threading.Thread(target=read) for _ in range(3)]
     for reader in readers:
@@ -508,11 +510,13 @@ def test_threads_read_while_one_writes(tmp_path, rng, setting):
     for at in range(500, 1500, 100):
         collection.add(rows[at : at + 100])
         collection.delete([str(at + 1)])
+        before = len(searches)
+        until(lambda: len(searches) > before or not any(r.is_alive() for r in readers))  # noqa: B023
     stop.set()
     for reader in readers:
         reader.join()
     assert errors == []
-    assert next(searches) > 3
+    assert len(searches) >= 10
     same_as_exact(collection, rows[:5])
 
 

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ import pytest
 import pellucid
 from pellucid.search import Collection, ConceptSearch
 from support.explorer_data import NAMES, PNG, planted, small_collection, small_model
+from support.waiting import PATIENCE, until
 
 pytest.importorskip("fastapi", reason="the explore extra is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
@@ -39,7 +39,7 @@ def demo(tmp_path_factory):
 def client(demo):
     folder, _, _ = demo
     with TestClient(create_app(collection=folder / "collection", model=folder / "model.safetensors"), LOCAL) as client:
-        assert client.app.state.pellucid.preparation.wait(60)
+        assert client.app.state.pellucid.preparation.wait(PATIENCE)
         yield client
 
 
@@ -226,9 +226,12 @@ def test_concepts_have_words_sizes_and_top_items(client, demo):
 def test_stability_is_checked_on_demand(client):
     assert client.get("/api/concepts").json()["concepts"][0]["stability"] is None
     assert client.post("/api/stability", json={"n_runs": 1}).json() == {"started": True}
-    deadline = time.time() + 60
-    while client.get("/api/status").json()["progress"]["stability"] < 1 and time.time() < deadline:
-        time.sleep(0.05)
+
+    def ended():
+        status = client.get("/api/status").json()
+        return status["progress"]["stability"] == 1 or "stability" in status["failed"]
+
+    until(ended)
     for concept in client.get("/api/concepts").json()["concepts"]:
         assert 0 <= concept["stability"]["overlap"] <= 1 + 1e-9
     client.app.state.pellucid.preparation.progress.pop("stability")
@@ -326,7 +329,7 @@ def test_deleted_items_are_gone_everywhere(tmp_path):
     collection = small_collection(tmp_path / "c", X, Y)
     collection.delete(["item-2", "item-30"])
     with TestClient(create_app(collection=collection, model=small_model(X, Y)), LOCAL) as client:
-        client.app.state.pellucid.preparation.wait(60)
+        assert client.app.state.pellucid.preparation.wait(PATIENCE)
         assert client.get("/api/collection").json()["count"] == 58
         assert len(floats(client.get("/api/map"))) == 2 * 58
         assert client.get("/api/item", params={"id": "item-30"}).status_code == 404
@@ -343,7 +346,7 @@ def test_tiny_and_flat_collections_have_maps(tmp_path, n, d, rng):
     X[: n // 2] = X[0]  # duplicates
     collection = Collection.create(tmp_path / "c", X)
     with TestClient(create_app(collection=collection), LOCAL) as client:
-        client.app.state.pellucid.preparation.wait(60)
+        assert client.app.state.pellucid.preparation.wait(PATIENCE)
         assert client.get("/api/status").json()["failed"] == {}
         for layout in ("pca", "neighbours"):
             places = floats(client.get("/api/map", params={"layout": layout}))
@@ -377,7 +380,7 @@ def test_layouts_and_shares_are_kept_and_made_again_when_they_must(tmp_path):
     def prepare(model):
         preparation = Preparation(create_app(collection=collection, model=model).state.pellucid.items, model)
         preparation.start()
-        assert preparation.wait(60)
+        assert preparation.wait(PATIENCE)
         return preparation
 
     kept = tmp_path / "c" / "explorer"
@@ -400,14 +403,14 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch):
     collection = small_collection(tmp_path / "c", X, Y)
     (tmp_path / "c" / "explorer").write_text("in the way")
     with TestClient(create_app(collection=collection), LOCAL) as client:
-        client.app.state.pellucid.preparation.wait(60)
+        assert client.app.state.pellucid.preparation.wait(PATIENCE)
         assert len(floats(client.get("/api/map"))) == 120
 
 
 def test_what_is_not_ready_says_so(demo, monkeypatch):
     _, collection, model = demo
     gate = threading.Event()
-    monkeypatch.setattr("pellucid.explorer.layout.Axes", lambda *_: gate.wait(60))
+    monkeypatch.setattr("pellucid.explorer.layout.Axes", lambda *_: gate.wait(PATIENCE))
     monkeypatch.setattr("pellucid.explorer.preparation._read", lambda *_: None)
     with TestClient(create_app(collection=collection, model=model), LOCAL) as client:
         reply = client.get("/api/map")
@@ -416,7 +419,7 @@ def test_what_is_not_ready_says_so(demo, monkeypatch):
         assert client.get("/api/concepts").json()["concepts"][0]["strongest"] is None
         assert client.post("/api/search", json={"x": "item-7"}).json()["hits"][0]["shares"] is None
         gate.set()
-        client.app.state.pellucid.preparation.wait(60)
+        assert client.app.state.pellucid.preparation.wait(PATIENCE)
         assert "pca" in client.get("/api/status").json()["failed"]  # True is no Axes
         assert client.get("/api/map").status_code == 422
 
@@ -428,7 +431,7 @@ def test_the_neighbour_layout_keeps_neighbourhoods(tmp_path, rng):
     app = create_app(collection=Collection.create(tmp_path / "c", X))
     preparation = app.state.pellucid.preparation
     preparation.start()
-    preparation.wait(60)
+    assert preparation.wait(PATIENCE)
     places = np.asarray(preparation.get("neighbours"), dtype=float)
     apart = np.linalg.norm(places[:, None] - places[None], axis=2) + 10 * np.eye(240)
     assert (group[apart.argmin(axis=1)] == group).mean() > 0.98
@@ -493,7 +496,7 @@ def test_many_clients_at_once(demo):
     with explore(collection, model, open_browser=False) as server:
 
         def ask(i):
-            with httpx.Client(base_url=server.address, timeout=30) as client:
+            with httpx.Client(base_url=server.address, timeout=PATIENCE) as client:
                 for j in range(5):
                     body = {"x": f"item-{2 + (i + j) % 50}", "concept": NAMES[j % 3], "k": 5}
                     reply = client.post("/api/search", json=body)

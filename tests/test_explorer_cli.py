@@ -10,6 +10,7 @@ import pytest
 
 import pellucid
 from support.explorer_data import planted, small_collection, small_model
+from support.waiting import PATIENCE
 
 pytest.importorskip("fastapi", reason="the explore extra is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
@@ -32,9 +33,9 @@ def test_it_serves_until_it_is_stopped(folder):
     running = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         address = running.stdout.readline().removeprefix("Explorer: ").strip()
-        assert httpx.get(f"{address}api/collection", timeout=60).json()["count"] == 60
+        assert httpx.get(f"{address}api/collection", timeout=PATIENCE).json()["count"] == 60
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=30)
+        _, errors = running.communicate(timeout=PATIENCE)
     finally:
         running.kill()
     assert running.returncode == 0

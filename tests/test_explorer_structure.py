@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from pellucid.explorer import create_app, explore
 from pellucid.explorer.clusters_and_binary import nearest_label
+from support.waiting import PATIENCE
 
 LOCAL = "http://127.0.0.1"
 
@@ -39,7 +40,7 @@ def client(parts):
     files = [folder / f"{name}.safetensors" for name in models]
     app = create_app(collection=folder / "collection", model=files, image_shape=(3, 4))
     with TestClient(app, LOCAL) as client:
-        assert app.state.pellucid.preparation.wait(120)
+        assert app.state.pellucid.preparation.wait(PATIENCE)
         assert app.state.pellucid.preparation.failed == {}
         yield client
 
@@ -191,7 +192,7 @@ def test_analograms_that_cannot_be(client, asked, status, sentence):
 def test_without_models_it_says_what_to_do(parts):
     folder, collection, _ = parts
     with TestClient(create_app(collection=folder / "collection"), LOCAL) as client:
-        assert client.app.state.pellucid.preparation.wait(60)
+        assert client.app.state.pellucid.preparation.wait(PATIENCE)
         info = client.get("/api/collection").json()
         assert (info["n_clusters"], info["n_binary"], info["files"]) == (None, None, {})
         for path in ("/api/binary", "/api/bits?concept=0", "/api/clusters", "/api/predict", "/api/atoms"):
@@ -239,7 +240,7 @@ def test_arrays_are_kept_and_made_again_for_another_model(parts, tmp_path):
     for model in (first, first, second):
         with explore(collection, model, open_browser=False) as server:
             state = server.app.state.pellucid
-            assert state.preparation.wait(60)
+            assert state.preparation.wait(PATIENCE)
             assert state.preparation.get("clusters").shape == (len(model.atoms_), len(X))
             kept.append(sorted(p.name for p in (tmp_path / "c" / "explorer").glob("clusters-*")))
     assert kept[0] == kept[1] != kept[2]

@@ -1,9 +1,6 @@
 import copy
 import json
 import os
-import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -15,6 +12,7 @@ from pellucid._core import atomic
 from pellucid.datasets import load_scenes
 from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection, CollectionError, ConceptSearch, explain, make_engine
+from support.killed import killed
 
 
 @pytest.fixture(scope="module")
@@ -174,20 +172,14 @@ while True:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs kill -9")
-@pytest.mark.parametrize("attempt", range(6))
-def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(tmp_path, attempt):
+@pytest.mark.parametrize("moment", [0, 4, 8, 19, 26, 27, 31, 32])  # 3 files an addition, and 2 a deletion from 27 on
+def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(tmp_path, moment):
     folder = tmp_path / "c"
     Collection.create(folder, np.zeros((1, 64)) + 0.5, ["first"])
-    child = subprocess.Popen([sys.executable, "-c", KILLED, str(folder)], stdout=subprocess.PIPE, text=True)
-    acknowledged = [child.stdout.readline().strip() for _ in range(2 + attempt)]
-    try:
-        child.wait(timeout=0.01 * (1 + attempt))
-    except subprocess.TimeoutExpired:
-        child.send_signal(signal.SIGKILL)
-    acknowledged += child.stdout.read().split("\n")[:-1]
-    child.wait()
-    child.stdout.close()
+    acknowledged = killed(KILLED, moment, folder)
+    assert len(acknowledged) == min(moment // 9, 2)
     collection = Collection.open(folder)
+    assert len(collection) == 1 + 50 * ((moment + 1) // 9 if moment < 27 else 3) - (moment == 32)
     for line in acknowledged:
         kind, n = line.split()
         if kind == "added":

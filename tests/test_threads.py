@@ -8,6 +8,7 @@ import threadpoolctl
 import pellucid
 from pellucid._core.threads import run_rows
 from pellucid.solvers import get_threads, group_omp, lasso, nnls, set_threads
+from support.waiting import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +86,7 @@ def test_many_python_threads_at_once(rng):
     for t in callers:
         t.start()
     for t in callers:
-        t.join(timeout=60)
+        t.join(timeout=PATIENCE)
     assert blas_threads() == {2}
     assert len(found) == 8
     assert all(np.array_equal(expected, f) for f in found)
@@ -113,7 +114,7 @@ def test_setting_threads_while_others_solve(rng):
         set_threads(1 + i % 3)
     stop.set()
     for t in solvers:
-        t.join(timeout=60)
+        t.join(timeout=PATIENCE)
     set_threads(2)
     assert wrong == []
     assert blas_threads() == {2}
@@ -133,6 +134,6 @@ def test_a_forked_child_does_not_wait_for_its_parents_threads(rng):
     queue = context.Queue()
     child = context.Process(target=_solve_in_child, args=(queue, X, atoms))
     child.start()
-    np.testing.assert_array_equal(queue.get(timeout=60), expected)
-    child.join(timeout=60)
+    np.testing.assert_array_equal(queue.get(timeout=PATIENCE), expected)
+    child.join(timeout=PATIENCE)
     assert child.exitcode == 0

@@ -5,9 +5,10 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
+
+from support.waiting import PATIENCE, until
 
 
 class Postgres:
@@ -38,7 +39,7 @@ class Postgres:
         children = server.children(recursive=True)
         for process in (server, *children):
             process.kill()
-        psutil.wait_procs([server, *children], timeout=20)
+        psutil.wait_procs([server, *children], timeout=PATIENCE)
 
     def start(self):
         self._server._postmaster_info = None
@@ -63,15 +64,15 @@ class Milvus:
         command = [sys.executable, "-c", "from milvus_lite.cmdline import main; main()", "server", "--data-dir",
                    str(self.folder), "--host", "127.0.0.1", "--port", str(self.port)]  # fmt: skip
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 60
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError:
-                if time.monotonic() > until or self._process.poll() is not None:
-                    raise
-                time.sleep(0.1)
+        until(self._answers)
+
+    def _answers(self):
+        assert self._process.poll() is None, "it ended by itself"
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE).close()
+        except OSError:
+            return False
+        return True
 
     @property
     def pid(self):
