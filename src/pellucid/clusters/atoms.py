@@ -15,7 +15,7 @@ from scipy.linalg.lapack import dpotrf
 from pellucid._core.kernels import kernel
 from pellucid.clusters.coding import Sums
 from pellucid.clusters.objective import Dictionary, Floats, Penalties, pair_weights
-from pellucid.solvers.sphere import sphere_quadratic
+from pellucid.solvers.sphere import secular_coordinates, secular_root, sphere_quadratic
 
 # the objective of a step may be off by this share of ‖H‖ + ‖b‖; after so many directions a step is given up
 STEP_TOL = 1e-10
@@ -154,7 +154,7 @@ def expanding_solution(
     new, lack = old.copy(), np.empty(n)
     for m in range(most):
         if m == 1 and given:
-            mu = secular_shift(diagonal - diagonal.min(), b) - diagonal.min()
+            mu = secular_root(diagonal - diagonal.min(), b) - diagonal.min()
             new[:] = b / shifted(diagonal, mu, allowed)
         if not orthogonalise(new, V[:m]):
             return np.nan, False, 0.0
@@ -225,14 +225,7 @@ def small_minimum(T: Floats, c: Floats) -> tuple[Floats, float]:
     """argmin zᵀTz − 2cᵀz over ‖z‖ = 1 by the eigenvectors of T, and its multiplier."""
     values, vectors = np.linalg.eigh(T)
     beta = vectors.T @ c
-    gaps = values - values[0]
-    shift = secular_shift(gaps, beta)
-    z = np.zeros(len(c))
-    for i in range(len(c)):
-        if beta[i] != 0.0 and gaps[i] + shift > 0.0:
-            z[i] = beta[i] / (gaps[i] + shift)
-    if shift == 0.0:  # the hard case: the lowest eigenvector fills up the length
-        z[0] = np.sqrt(max(0.0, 1.0 - dot(z[1:], z[1:])))
+    z, shift = secular_coordinates(values - values[0], beta)
     return vectors @ z, shift - values[0]
 
 
@@ -248,40 +241,6 @@ def orthogonalise(new: Floats, V: Floats) -> bool:
         return False
     new /= left
     return True
-
-
-@kernel
-def secular_shift(gaps: Floats, beta: Floats) -> float:
-    """The t ≥ 0 with Σ β²/(gaps + t)² = 1, or 0 if the sum there is less."""
-    low, high = 0.0, np.sqrt(dot(beta, beta))
-    at_low, at_high = inverse_length(gaps, beta, low) - 1.0, inverse_length(gaps, beta, high) - 1.0
-    if at_low >= 0.0:
-        return 0.0
-    t = high
-    for _ in range(300):  # 1/‖d(t)‖ is nearly linear: false position, an end that stays is halved
-        if abs(at_high) <= 1e-15 or high - low <= 1e-15 * high:
-            break
-        t = (low * at_high - high * at_low) / (at_high - at_low)
-        here = inverse_length(gaps, beta, t) - 1.0
-        if abs(here) <= 1e-15:
-            break
-        if here > 0.0:
-            high, at_high, at_low = t, here, 0.5 * at_low
-        else:
-            low, at_low, at_high = t, here, 0.5 * at_high
-    return float(t)
-
-
-@kernel
-def inverse_length(gaps: Floats, beta: Floats, t: float) -> float:
-    """1/‖d(t)‖ for d = β/(gaps + t)."""
-    total = 0.0
-    for i in range(len(beta)):
-        if beta[i] != 0.0:
-            if gaps[i] + t == 0.0:
-                return 0.0
-            total += (beta[i] / (gaps[i] + t)) ** 2
-    return 1.0 / np.sqrt(total) if total > 0.0 else np.inf
 
 
 def free_atom(H: Floats, b: Floats, count: float) -> Floats:

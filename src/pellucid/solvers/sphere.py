@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
+from pellucid._core.arrays import Floats
 from pellucid._core.checks import as_matrix, as_vector, check_finite, warn_unconverged
+from pellucid._core.kernels import kernel
 
 TOL = 1e-10
 # a part of b, of a problem whose largest number is 1, that no residual in float64 can see
@@ -55,8 +56,7 @@ def sphere_quadratic(H: ArrayLike, b: ArrayLike) -> SphereMinimum:
     values, vectors = np.linalg.eigh(matrix)
     beta = vectors.T @ linear
     beta[np.abs(beta) < NEGLIGIBLE] = 0.0
-    shift = secular_root(values - values[0], beta)
-    coordinates = _coordinates(values - values[0], beta, shift)
+    coordinates, shift = secular_coordinates(values - values[0], beta)
     point = vectors @ coordinates
     point /= np.linalg.norm(point)
     multiplier = shift - float(values[0])
@@ -69,32 +69,55 @@ def sphere_quadratic(H: ArrayLike, b: ArrayLike) -> SphereMinimum:
     return SphereMinimum(point, unit * multiplier, unit * objective, residual, converged)
 
 
-def secular_root(gaps: NDArray[np.float64], beta: NDArray[np.float64]) -> float:
-    """The t ≥ 0 with Σ β_i²/(gaps_i + t)² = 1, or 0 in the hard case, where the sum at t = 0 is below 1.
+@kernel
+def secular_coordinates(gaps: Floats, beta: Floats) -> tuple[Floats, float]:
+    """The minimiser β/(gaps + t) in the eigenvectors, filled up to unit length along the lowest one in the hard case,
+    and t. ``gaps`` are the eigenvalues above the lowest: working with t = μ + λ_min keeps the digits of a tiny t."""
+    t = secular_root(gaps, beta)
+    d = np.zeros(len(beta))
+    rest = 0.0
+    for i in range(len(beta)):
+        if beta[i] != 0.0 and gaps[i] + t > 0.0:
+            d[i] = beta[i] / (gaps[i] + t)
+        if i > 0:
+            rest += d[i] * d[i]
+    if t == 0.0:
+        d[0] = np.sqrt(max(0.0, 1.0 - rest))
+    return d, t
 
-    ``gaps`` are the eigenvalues above the lowest: working with t = μ + λ_min keeps the digits of a tiny shift.
-    """
-    length = float(np.linalg.norm(beta))
 
-    def excess(t: float) -> float:
-        # 1/‖d(t)‖ is almost linear in t, so its root is found in a few steps; at a pole it is 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(beta == 0.0, 0.0, beta / (gaps + t))
-        norm = float(np.linalg.norm(terms))
-        return -1.0 if np.isinf(norm) else (1.0 / norm if norm > 0 else np.inf) - 1.0
-
-    if excess(0.0) >= 0.0:
+@kernel
+def secular_root(gaps: Floats, beta: Floats) -> float:
+    """The t ≥ 0 with Σ β²/(gaps + t)² = 1, or 0 in the hard case, where the sum at t = 0 is below 1."""
+    square = 0.0
+    for i in range(len(beta)):
+        square += beta[i] * beta[i]
+    low, high = 0.0, np.sqrt(square)  # ‖d(t)‖ ≤ ‖β‖/t, so the root is at most ‖β‖
+    at_low, at_high = inverse_length(gaps, beta, low) - 1.0, inverse_length(gaps, beta, high) - 1.0
+    if at_low >= 0.0:
         return 0.0
-    # ‖d(t)‖ ≤ length/t, so the root is at most ``length``
-    eps = np.finfo(np.float64).eps
-    return float(brentq(excess, 0.0, length * (1 + 1e-12), xtol=1e-300, rtol=4 * eps, maxiter=10_000))
+    t = high
+    for _ in range(300):  # 1/‖d(t)‖ is nearly linear: false position, an end that stays is halved
+        if abs(at_high) <= 1e-15 or high - low <= 1e-15 * high:
+            break
+        t = (low * at_high - high * at_low) / (at_high - at_low)
+        here = inverse_length(gaps, beta, t) - 1.0
+        if abs(here) <= 1e-15:
+            break
+        if here > 0.0:
+            high, at_high, at_low = t, here, 0.5 * at_low
+        else:
+            low, at_low, at_high = t, here, 0.5 * at_high
+    return float(t)
 
 
-def _coordinates(gaps: NDArray[np.float64], beta: NDArray[np.float64], shift: float) -> NDArray[np.float64]:
-    """d in the eigenvectors: β/(gaps + t), filled up to unit length along the lowest one in the hard case."""
-    lifted = gaps + shift
-    with np.errstate(divide="ignore", invalid="ignore"):
-        d = np.where(beta == 0.0, 0.0, beta / lifted)
-    if shift == 0.0:
-        d[0] = np.sqrt(max(0.0, 1.0 - float(d[1:] @ d[1:])))
-    return np.asarray(d)
+@kernel
+def inverse_length(gaps: Floats, beta: Floats, t: float) -> float:
+    """1/‖d(t)‖ for d = β/(gaps + t); at a pole it is 0."""
+    total = 0.0
+    for i in range(len(beta)):
+        if beta[i] != 0.0:
+            if gaps[i] + t == 0.0:
+                return 0.0
+            total += (beta[i] / (gaps[i] + t)) ** 2
+    return 1.0 / np.sqrt(total) if total > 0.0 else np.inf
