@@ -484,7 +484,7 @@ def test_word_parts_add_up():
 
 def test_words_that_cannot_be():
     model = WordManifoldTransform(2, min_count=1).fit(TEXT)
-    with pytest.raises(KeyError, match="Did you mean 'cat'"):
+    with pytest.raises(KeyError, match="did you mean 'cat'"):
         model.most_similar("CAT")
     with pytest.raises(ValueError, match="min_count"):
         WordManifoldTransform(2).fit("one two")

@@ -958,7 +958,7 @@ def test_ragged_rows_are_named_across_batches(tmp_path, monkeypatch):
 
 def test_a_missing_file_is_told_with_near_names(tmp_path):
     np.save(tmp_path / "embeddings.npy", DATA)
-    with pytest.raises(FileNotFoundError, match=r"embedings\.npy does not exist: did you mean embeddings\.npy\?"):
+    with pytest.raises(FileNotFoundError, match=r"embedings\.npy does not exist: did you mean 'embeddings\.npy'\?"):
         read(tmp_path / "embedings.npy")
     with pytest.raises(FileNotFoundError, match=r"does not exist: check the name"):
         read(tmp_path / "q")

@@ -71,6 +71,15 @@ def check_finite(array: NDArray[Any], name: str, first_row: int = 0) -> None:
         raise ValueError(f"{name} has {array[where]} at {place}; remove or fill missing and infinite values first.")
 
 
+def first_not_finite(rows: NDArray[Any]) -> int | None:
+    """The first row with a number that is NaN or infinite, if there is one; a sum over all tells most of the time."""
+    with np.errstate(over="ignore", invalid="ignore"):  # finite numbers may have an infinite sum
+        if np.isfinite(rows.sum(dtype=np.float64)):
+            return None
+    bad = ~np.isfinite(rows).reshape(len(rows), -1).all(axis=1)
+    return int(np.argmax(bad)) if bad.any() else None
+
+
 def check_width(array: NDArray[Any], width: int, name: str, other: str) -> None:
     if array.shape[1] != width:
         raise ValueError(f"{name} has {array.shape[1]} columns, but {other} has {width}.")

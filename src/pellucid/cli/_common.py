@@ -98,12 +98,13 @@ def prepared(model: Any, rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_finite(rows: NDArray[Any], path: Path, first: int) -> None:
-    import numpy as np
+    from pellucid._core.checks import first_not_finite
 
-    bad = ~np.isfinite(rows).all(axis=1)
-    if bad.any():
-        row = first + int(np.argmax(bad))
-        raise ValueError(f"{path} has a value that is not finite in row {row} (counting from 0): fix or drop the row.")
+    row = first_not_finite(rows)
+    if row is not None:
+        raise ValueError(
+            f"{path} has a value that is not finite in row {first + row} (counting from 0): fix or drop the row."
+        )
 
 
 def read_words(path: Path) -> tuple[list[str], NDArray[Any]]:

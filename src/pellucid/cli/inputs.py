@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pellucid._core.hints import did_you_mean
 from pellucid.cli._common import check_finite, readable
 
 if TYPE_CHECKING:
@@ -70,12 +71,8 @@ def read_names(path: Path) -> list[str]:
 
 def chosen_rows(wanted: tuple[str, ...], names: list[str]) -> list[int]:
     """The positions of items by their names."""
-    import difflib
-
     place = {name: row for row, name in reversed(list(enumerate(names)))}
     for name in wanted:
         if name not in place:
-            near = difflib.get_close_matches(name, place, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {len(names)}, the first is {names[0]!r}."
-            raise click.UsageError(f"There is no item {name!r}: {hint}")
+            raise click.UsageError(f"There is no item {name!r}: {did_you_mean(name, place)}")
     return [place[name] for name in dict.fromkeys(wanted)]

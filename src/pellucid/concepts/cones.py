@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pellucid._core.hints import did_you_mean
 from pellucid.concepts.labels import Indicator, align
 from pellucid.concepts.learning import atom_mask
 from pellucid.solvers import Cone, group_omp, nnls, nonnegative_omp
@@ -123,9 +123,7 @@ class Cones:
         matches = np.flatnonzero(self.names == str(name))
         if matches.size:
             return int(matches[0])
-        near = difflib.get_close_matches(str(name), list(self.names), n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, self.names))}."
-        raise ValueError(f"There is no concept {name!r}: {hint}")
+        raise ValueError(f"There is no concept {name!r}: {did_you_mean(str(name), self.names)}")
 
     def indices(self, concept: Names) -> list[int]:
         """Where one or several concepts stand."""

@@ -18,7 +18,7 @@ from pellucid._core.saved import Fitted, SavedMixin
 from pellucid.manifold.blockwise import BlockImages
 from pellucid.manifold.nearest import Cells, Floats32, build_cells
 from pellucid.manifold.nearest_codes import Codes, look_up, nearest_codes, pooled
-from pellucid.manifold.patches import Images, Preparation
+from pellucid.manifold.patches import Images, PatchPreparation
 from pellucid.manifold.threshold_codes import ActiveAtoms, active_atoms, sum_of_atoms
 from pellucid.rows import Blocks, is_lazy, lazily
 
@@ -163,9 +163,9 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         patch = 8 * numbers + (self.n_atoms / 3 if self.code == "threshold" else 16)
         return int(np.clip(share * self.memory * 1e9 / (np.prod(self._grid()) * patch), 1, most))
 
-    def _preparation(self) -> Preparation:
+    def _preparation(self) -> PatchPreparation:
         reach = int(max(self.image_shape_)) if self.context is None else int(self.context)
-        return Preparation(self.patch_size, self.mean, reach, self.whitening_, float(self.contrast))
+        return PatchPreparation(self.patch_size, self.mean, reach, self.whitening_, float(self.contrast))
 
     def _codes(self, block: Floats32) -> Codes:
         cells = getattr(self, "_cells", None)

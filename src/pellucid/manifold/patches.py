@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid._core.checks import as_array
+from pellucid._core.checks import as_array, first_not_finite
 from pellucid._core.extras import require
 from pellucid._core.kernels import kernel
 from pellucid._core.threads import run_rows
@@ -69,8 +69,7 @@ class Images:
         pixels = block.astype(np.float32)
         if block.dtype == np.uint8:
             pixels /= np.float32(255)
-        elif not np.isfinite(pixels).all():
-            bad = int(np.argmax(~np.isfinite(pixels).all(axis=(1, 2, 3))))
+        elif (bad := first_not_finite(pixels)) is not None:
             number = int(np.arange(self.length)[rows][bad])
             raise ValueError(f"Image {number} has a pixel that is NaN or infinite; fill or leave it out first.")
         if self.grey and pixels.shape[3] > 1:
@@ -189,7 +188,7 @@ def mirrored(size: int, channels: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Preparation:
+class PatchPreparation:
     """What happens to a patch before it is coded."""
 
     size: int

@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from pellucid._core.arrays import unit_rows
+from pellucid._core.hints import did_you_mean
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import Fitted, SavedMixin
 from pellucid.manifold.blockwise import checkpoint_of, packed, plus, summed, unpacked
@@ -149,9 +150,7 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         check_is_fitted(self, "vectors_")
         places = self._places()
         if word not in places:
-            near = [w for w in self.vocabulary_ if w.lower() == word.lower()]
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise KeyError(f"{word!r} is not among the {len(places)} words of the vocabulary.{hint}")
+            raise KeyError(f"{word!r} is not in the vocabulary: {did_you_mean(word, self.vocabulary_)}")
         if k < 1:
             raise ValueError(f"k must be at least 1, but is {k}.")
         own = self.vectors_[places[word]]

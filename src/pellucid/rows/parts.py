@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid import vectors
+from pellucid._core.checks import first_not_finite
 from pellucid._core.extras import require
 
 Array = NDArray[Any]
@@ -159,11 +160,9 @@ def checked(block: Array, first: int, dtype: np.dtype[Any]) -> Array:
     rows = np.ascontiguousarray(block, dtype=dtype)
     if dtype.kind != "f":
         return rows
-    with np.errstate(over="ignore", invalid="ignore"):  # finite numbers may have an infinite sum
-        total = rows.sum()
-    if not np.isfinite(total) and not np.isfinite(rows).all():
-        row = first + int(np.argmax(~np.isfinite(rows).reshape(len(rows), -1).all(axis=1)))
-        raise ValueError(f"Row {row} has a value that is not finite: fill it or drop the row.")
+    row = first_not_finite(rows)
+    if row is not None:
+        raise ValueError(f"Row {first + row} has a value that is not finite: fill it or drop the row.")
     return rows
 
 

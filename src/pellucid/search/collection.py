@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pellucid._core.checks import first_not_finite
 from pellucid.search._folder import (
     FORMAT,
     INDEX,
@@ -241,10 +242,8 @@ def _as_matrix(vectors: ArrayLike, dimension: int | None) -> NDArray[Any]:
         raise CollectionError(f"Vectors must be a matrix of numbers, but are {rows.dtype} of shape {rows.shape}.")
     if dimension is not None and rows.shape[1] != dimension:
         raise CollectionError(f"Vectors have {rows.shape[1]} columns, but the collection has {dimension}.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspect = not np.isfinite(rows.sum(dtype=np.float64))
-    if suspect and not np.isfinite(rows).all():
-        row = int(np.argmax(~np.isfinite(rows).all(axis=1)))
+    row = first_not_finite(rows)
+    if row is not None:
         raise CollectionError(f"Vectors have a value that is not finite in row {row}.")
     return rows
 

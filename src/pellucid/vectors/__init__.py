@@ -5,12 +5,12 @@ format allows it; `blocks` reads the same a block of rows at a time; `write` mak
 is ever executed, and a file that cannot be read is refused in one sentence that says what to do.
 """
 
-import difflib
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pellucid._core.hints import did_you_mean
 from pellucid.vectors._arrays import NPY_MAGIC, read_npy, read_npz, read_safetensors
 from pellucid.vectors._common import VectorFile, VectorFileError, fail
 from pellucid.vectors._h5ad import read_h5ad
@@ -140,9 +140,7 @@ def _readable(path: Path) -> Iterator[None]:
 def _missing(path: Path) -> str:
     if not path.parent.is_dir():
         return f"{path} does not exist, nor does the folder {path.parent}: check the path."
-    near = difflib.get_close_matches(path.name, os.listdir(path.parent), n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "check the name."
-    return f"{path} does not exist: {hint}"
+    return f"{path} does not exist: {did_you_mean(path.name, sorted(os.listdir(path.parent)), 'check the name.')}"
 
 
 def _reader(path: Path) -> Callable[..., VectorFile]:

@@ -3,16 +3,17 @@ items, which a filter may ask for."""
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pellucid._core.hints import did_you_mean
 
 # name -> where its class lives; imported when it is asked for
 ENGINES = {
@@ -80,7 +81,7 @@ def make_engine(name: str, /, **options: Any) -> Engine:
     known = inspect.signature(factory).parameters
     for option in options:
         if option not in known:
-            raise ValueError(f"The engine {name!r} has no option {option!r}: {_hint(option, known)}")
+            raise ValueError(f"The engine {name!r} has no option {option!r}: {did_you_mean(option, known)}")
     missing = [n for n, p in known.items() if p.default is p.empty and n not in options]
     if missing:
         raise ValueError(f"The engine {name!r} needs the option {missing[0]!r}.")
@@ -90,7 +91,7 @@ def make_engine(name: str, /, **options: Any) -> Engine:
 def engine_class(name: str) -> type[Engine]:
     """The class behind a name."""
     if name not in ENGINES:
-        raise ValueError(f"There is no engine {name!r}: {_hint(name, ENGINES)}")
+        raise ValueError(f"There is no engine {name!r}: {did_you_mean(name, ENGINES)}")
     module, _, cls = ENGINES[name].partition(":")
     found: type[Engine] = getattr(importlib.import_module(module), cls)
     return found
@@ -107,8 +108,3 @@ def check_counts(least: int = 1, /, **counts: Any) -> None:
     for name, value in counts.items():
         if value is not None and (type(value) is not int or value < least):
             raise ValueError(f"{name} must be a whole number of at least {least}.")
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, known)) or 'none'}."
