@@ -13,7 +13,7 @@ from benchmarks.harness import Row, compare, report, seconds
 from benchmarks.problems import grouped
 from pellucid import ConceptSubspaces
 from pellucid.search import Collection, ConceptSearch, TokenPool, make_engine, pool_report, unit_tokens
-from pellucid.solvers.batch import Problem, correlations, gram
+from pellucid.solvers.batch import BoundedQuadratic, correlations, gram
 
 ROWS, DIMENSION, K, QUERIES = 1_000_000, 512, 20, 12
 ENGINES = {
@@ -62,7 +62,7 @@ def planted(n, atoms, groups, block=50_000):
 def projection_rows(model, asks):
     x, concept = asks[0][0][None], asks[0][1]
     atoms = model.atoms_[model.groups_ == 0].astype(np.float32)
-    problem = Problem(gram(atoms), 0.0, 0.0, 0.0, np.inf, 1e-8, 10_000)
+    problem = BoundedQuadratic(gram(atoms), 0.0, 0.0, 0.0, np.inf, 1e-8, 10_000)
     C = correlations(x, atoms, slice(0, 1))[1].copy()
     codes, kkt, allowed = np.zeros((1, len(atoms)), dtype=np.float32), np.empty(1), np.ones((1, len(atoms)), dtype=bool)
 

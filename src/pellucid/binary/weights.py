@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pellucid._core.arrays import Floats
 from pellucid._core.checks import as_matrix, as_nonnegative, check_finite
 from pellucid.binary.packed_bits import Bits, Words, packed, shared_items, squared_sums
-from pellucid.solvers.batch import Problem, certified
+from pellucid.solvers.batch import BoundedQuadratic, certified
 
 # the shortest beginning of the concepts, strongest first, whose loss is within this share of the best is enough
 ENOUGH = 1e-4
@@ -101,7 +101,7 @@ def nonnegative(G: Floats, c: Floats, start: Floats) -> Floats:
     known, and to check it would take longer than to solve."""
     codes, kkt = start[None].copy(), np.empty(1)
     everything = np.ones((1, len(c)), dtype=np.bool_)
-    Problem(G, 0.0, 0.0, 0.0, np.inf, TOLERANCE, MAX_ITER).solve(c[None], everything, codes, kkt)
+    BoundedQuadratic(G, 0.0, 0.0, 0.0, np.inf, TOLERANCE, MAX_ITER).solve(c[None], everything, codes, kkt)
     return np.asarray(certified("concept_weights", codes, kkt, TOLERANCE).codes[0])
 
 

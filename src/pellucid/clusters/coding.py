@@ -17,7 +17,7 @@ from scipy.linalg import eigh, pinvh
 from pellucid._core.checks import attainable, warn_unconverged
 from pellucid._core.threads import run_rows
 from pellucid.clusters.objective import Dictionary, Floats, Penalties
-from pellucid.solvers.batch import Problem
+from pellucid.solvers.batch import BoundedQuadratic
 
 Labels = NDArray[np.int64]
 
@@ -56,7 +56,7 @@ class ClusterCoder:
             lift = LIFT - min(0.0, float(values[0]))  # nearly equal atoms leave round-off that is more than LIFT
             self.gram += lift * np.eye(len(self.gram))
             self.whiten = vectors / np.sqrt(values + lift)  # ‖v·whiten‖² is vᵀG⁻¹v, never below 0
-            self.problem = Problem(self.gram, 0.0, penalties.sparsity / 2, -np.inf, np.inf, TOL, 10_000)
+            self.problem = BoundedQuadratic(self.gram, 0.0, penalties.sparsity / 2, -np.inf, np.inf, TOL, 10_000)
 
     def reduce(self, C: NDArray[Any], norms: Floats) -> tuple[NDArray[Any], Floats]:
         """Correlations and squared norms of the lasso, from those of rows and all atoms."""

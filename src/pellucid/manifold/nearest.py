@@ -21,7 +21,7 @@ Integers = NDArray[np.int64]
 LANES = 16
 STEP = 12
 # fewer atoms than this are not worth cells
-FEW = 2048
+LEAST_ATOMS = 2048
 # a product of this size stays in the cache that one core has to itself
 TILE = 1 << 18
 # rows whose products with the cells are made at once
@@ -63,7 +63,7 @@ class Cells:
 def build_cells(atoms: Floats32, exact: bool = True) -> Cells | None:
     """Cells of unit atoms for the exact or the approximate search; None where there are too few for it to pay."""
     K = len(atoms)
-    if K < FEW:
+    if K < LEAST_ATOMS:
         return None
     size = LANES if exact else COARSE
     centres = np.ascontiguousarray(atoms[::size][: K // size])

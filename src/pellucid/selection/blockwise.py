@@ -25,7 +25,7 @@ class BlockColumns(Columns):
         self.rows, self.scale, self.index = X, scale, index
         self.dimension = X.shape[1]
         self.count = len(X) if index is None else len(index)
-        self.few = None
+        self.copied = None
         self._known: dict[int, Floats] = {}
 
     def scaled(self, scale: Floats) -> BlockColumns:

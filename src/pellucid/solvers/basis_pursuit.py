@@ -30,7 +30,7 @@ ROUND_OFF = 1e-6
 FULL_RANK = 1e-14
 # least eigenvalue of (WᵀW)² (entry by entry, unit columns) at which the w wᵀ are independent, looked at for so many
 INDEPENDENT = 1e-6
-FEW = 300
+MOST_CHECKED = 300
 # a singular value below this share of the largest is zero
 RANK = 1e-9
 
@@ -103,7 +103,7 @@ def basis_pursuit(
             V = np.asarray(np.linalg.inv(columns.subset(face).moment(weights) + ridge * identity), dtype=np.float64)
         else:
             face = _face(columns, design)
-            unique = face.size == design.index.size and face.size <= FEW and _independent(columns.take(face))
+            unique = face.size == design.index.size and face.size <= MOST_CHECKED and _independent(columns.take(face))
             if not (unique or (equal and face.size == design.index.size)):
                 weights = least_norm(columns.subset(face), columns.subset(design.index).moment(weights))
     if design.gap > tol:

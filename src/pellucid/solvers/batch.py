@@ -39,7 +39,7 @@ class Codes:
     converged: bool
 
 
-class Problem:
+class BoundedQuadratic:
     """min ½aᵀ(G+ρI)a − cᵀa + α‖a‖₁ within bounds, for every row c; G is scaled to unit diagonal for the kernel."""
 
     def __init__(

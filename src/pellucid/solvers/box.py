@@ -17,7 +17,7 @@ from pellucid._core.checks import (
     check_iteration,
     warn_unconverged,
 )
-from pellucid.solvers.batch import Problem
+from pellucid.solvers.batch import BoundedQuadratic
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _solve_curved(
     tol: float,
     max_iter: int,
 ) -> tuple[NDArray[np.float64], float]:
-    problem = Problem(H, 0.0, 0.0, lower, upper, tol, max_iter)
+    problem = BoundedQuadratic(H, 0.0, 0.0, lower, upper, tol, max_iter)
     codes, kkt = x[None].copy(), np.empty(1)
     problem.solve(-q[None], as_mask(None, H.shape), codes, kkt)
     scaled = codes[0] * problem.lengths

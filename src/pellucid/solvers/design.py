@@ -23,8 +23,8 @@ from pellucid._core.cholesky import back_substitute, factorise, forward_substitu
 from pellucid._core.kernels import kernel
 from pellucid._core.threads import one_blas_thread, run_rows
 
-# numbers in a block of columns, and in columns that are few: a block and its product stay in the cache
-BLOCK = FEW = 1 << 16
+# numbers in a block of columns, and in columns that are copied as a whole: a block and its product stay in the cache
+BLOCK = COPIED = 1 << 16
 # columns that a kernel looks at together
 TOGETHER = 512
 # bytes of an array that is worth memory of its own
@@ -58,7 +58,7 @@ class Columns:
         self.dimension = X.shape[0]
         self.count = X.shape[1] if index is None else len(index)
         self.block = columns_in_a_block(self.dimension)
-        self.few: Floats | None = self.take(slice(None)) if self.count * self.dimension <= FEW else None
+        self.copied: Floats | None = self.take(slice(None)) if self.count * self.dimension <= COPIED else None
 
     def take(self, part: Ints | slice) -> Floats:
         wanted = part if self.index is None else self.index[part]
@@ -84,8 +84,8 @@ class Columns:
         return Columns(self.X, self.scale, index if self.index is None else self.index[index])
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        if self.few is not None:
-            yield slice(0, self.count), self.few
+        if self.copied is not None:
+            yield slice(0, self.count), self.copied
             return
         for start in range(0, self.count, self.block):
             part = slice(start, min(start + self.block, self.count))
@@ -93,8 +93,8 @@ class Columns:
 
     def lengths(self, V: Floats) -> Floats:
         """‖V w_p‖² of every column."""
-        if self.few is not None:
-            return squares(V @ self.few)
+        if self.copied is not None:
+            return squares(V @ self.copied)
         out = mmap_zeros(self.count)
 
         def part(first: int, last: int) -> None:

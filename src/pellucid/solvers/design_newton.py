@@ -190,7 +190,7 @@ def directions(
     the second. In the eigenbasis of M the first term is diagonal.
     """
     if len(V) <= SMALL:
-        W = columns.take(slice(None)) if columns.few is None else columns.few
+        W = columns.take(slice(None)) if columns.copied is None else columns.copied
         basis = symmetric_matrices(len(V)).basis
         towards, away, solved = small_directions(V, W, weights, curvature, pull, ridge, *basis)
         if not solved:

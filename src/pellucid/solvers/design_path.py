@@ -52,8 +52,8 @@ def follow_path(
     ``start`` is a point on the path from which to go on."""
     most = max(5 * columns.dimension * (columns.dimension + 1) // 8, 256)  # a vertex has four fifths of that
     everyone = columns.count <= max(2 * most, 1000)
-    if everyone and columns.few is not None and columns.dimension <= SMALL:
-        return _follow_few(columns.few, ridge, tol, max_iter, start)
+    if everyone and columns.copied is not None and columns.dimension <= SMALL:
+        return _follow_few(columns.copied, ridge, tol, max_iter, start)
     if start is None:
         start = _start(columns, ridge, most, everyone)
     V, index, weights, history = start.V, start.index, start.weights, start.history

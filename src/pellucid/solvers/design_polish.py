@@ -37,7 +37,7 @@ def solve_design(columns: Columns, ridge: float, tol: float, max_iter: int) -> D
     """Along the central path as far as it takes to see which columns have weight, and a polish; where steps are
     expensive, no further than the tolerance."""
     path = None
-    if columns.few is not None and columns.dimension <= SMALL and tol < EARLY:
+    if columns.copied is not None and columns.dimension <= SMALL and tol < EARLY:
         path = follow_path(columns, ridge, EARLY, max_iter)
         used = _with_weight(columns, path)[0]
         early = _newton(columns, path, used, ridge)[0] if used.any() else None
@@ -93,7 +93,7 @@ def _with_weight(columns: Columns, design: Design) -> tuple[NDArray[np.bool_], b
     Along the path the ratio of weight and slack goes to infinity for those and to zero for the others, so in the end
     there is a jump between them.
     """
-    W = columns.few if design.index.size == columns.count else None
+    W = columns.copied if design.index.size == columns.count else None
     lengths = lengths_under(design.V, columns.take(design.index) if W is None else W)
     used, ratio = _heavier_than_slack(lengths, design.weights, columns.dimension)
     if used.sum() <= columns.dimension * (columns.dimension + 1) // 2:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from pellucid._core.arrays import FloatMatrix, Floats, Ints
 from pellucid._core.checks import as_array, as_atoms, as_matrix, check_width
 from pellucid._core.kernels import kernel
-from pellucid.solvers.batch import Codes, Problem, certified, correlations, gram, run_blocks
+from pellucid.solvers.batch import BoundedQuadratic, Codes, certified, correlations, gram, run_blocks
 from pellucid.solvers.coordinate_descent import SWEEPS, descend, finish, kkt_residual, refresh
 
 # greedy steps solve tiny problems, which the active set settles exactly; the limit only guards against a hang
@@ -61,7 +61,7 @@ def _pursue(
     steps = min(int(n_groups), len(sizes))
     room = int(np.sort(sizes)[-steps:].sum())
     lower = 0.0 if positive else -np.inf
-    problem = Problem(gram(B), 0.0, 0.0, lower, np.inf, CERTIFIED, STEPS)
+    problem = BoundedQuadratic(gram(B), 0.0, 0.0, lower, np.inf, CERTIFIED, STEPS)
     codes = np.zeros((len(data), len(B)), dtype=B.dtype)
     kkt = np.empty(len(data))
 

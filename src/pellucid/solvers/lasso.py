@@ -24,7 +24,7 @@ from pellucid._core.checks import (
     warn_unconverged,
     working_dtype,
 )
-from pellucid.solvers.batch import Problem, correlations, gram, run_blocks, starting_codes
+from pellucid.solvers.batch import BoundedQuadratic, correlations, gram, run_blocks, starting_codes
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class _Lasso:
             raise ValueError("alpha must be positive; for alpha = 0 use nnls, or numpy.linalg.lstsq without the sign.")
         check_iteration(tol, max_iter)
         rho = as_nonnegative(ridge, "ridge")
-        self.problem = Problem(G, rho, self.alpha, 0.0 if positive else -np.inf, np.inf, tol, max_iter)
+        self.problem = BoundedQuadratic(G, rho, self.alpha, 0.0 if positive else -np.inf, np.inf, tol, max_iter)
         self.G = G + rho * np.eye(len(G))
         self.mask = as_mask(None, G.shape)
 

@@ -19,8 +19,8 @@ from pellucid._core.checks import (
     working_dtype,
 )
 from pellucid.solvers.batch import (
+    BoundedQuadratic,
     Codes,
-    Problem,
     certified,
     correlations,
     gram,
@@ -75,7 +75,7 @@ class Cone:
         given = as_matrix(atoms, "atoms")
         self.atoms = as_atoms(given, given).copy()
         self.ridge, self.tol = ridge, tol
-        self._problem = Problem(gram(self.atoms), ridge, 0.0, 0.0, np.inf, tol, max_iter)
+        self._problem = BoundedQuadratic(gram(self.atoms), ridge, 0.0, 0.0, np.inf, tol, max_iter)
         self._all = as_mask(None, (1, len(self.atoms)))
 
     def codes(self, X: FloatMatrix, mask: NDArray[np.bool_], start: FloatMatrix) -> Codes:
@@ -124,7 +124,7 @@ def nnls_gram(
     shape = (len(right), len(matrix))
     codes = starting_codes(init, shape, right.dtype)
     kkt = np.empty(shape[0])
-    problem = Problem(matrix, as_nonnegative(ridge, "ridge"), 0.0, 0.0, np.inf, tol, max_iter)
+    problem = BoundedQuadratic(matrix, as_nonnegative(ridge, "ridge"), 0.0, 0.0, np.inf, tol, max_iter)
     allowed = as_mask(mask, shape)
 
     def solve_block(rows: slice) -> None:
