@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Problem:
+class PlantedConcepts:
     """Noisy items X (p, d), their concepts S (p, b), the scores by which a least-squares decoder that knows the
     components reads each bit (above ½ it is 1), and the mean number of bits per concept that it gets wrong (the floor
     for everybody)."""
@@ -21,7 +21,7 @@ class Problem:
     oracle: float
 
 
-def embedded(S: np.ndarray, d: int, decibel: float, rng: np.random.Generator, spread: float = 0.3) -> Problem:
+def embedded(S: np.ndarray, d: int, decibel: float, rng: np.random.Generator, spread: float = 0.3) -> PlantedConcepts:
     """S √π Wᵀ with W orthonormal, π within ``spread`` of 1, and Gaussian noise, |signal|/|noise| = 10^(dB/20)."""
     p, b = S.shape
     W = np.linalg.qr(rng.standard_normal((d, b)))[0] * np.sqrt(rng.uniform(1 - spread, 1 + spread, b))
@@ -30,14 +30,14 @@ def embedded(S: np.ndarray, d: int, decibel: float, rng: np.random.Generator, sp
     noise *= np.linalg.norm(signal - signal.mean(axis=0)) / np.linalg.norm(noise) / 10 ** (decibel / 20)
     X = signal + noise
     scores = X @ (W / np.sum(W**2, axis=0))
-    return Problem(X, S, scores, float(np.mean(np.sum((scores > 0.5) != S, axis=0))))
+    return PlantedConcepts(X, S, scores, float(np.mean(np.sum((scores > 0.5) != S, axis=0))))
 
 
 def n_independent(p: int) -> int:
     return int(sqrt(2 * p)) - 1
 
 
-def independent(p: int, ratio: float, decibel: float, seed: int, spread: float = 0.3) -> Problem:
+def independent(p: int, ratio: float, decibel: float, seed: int, spread: float = 0.3) -> PlantedConcepts:
     """⌊√(2p)⌋ − 1 random concepts in ``ratio`` times as many dimensions (Schur-independent almost surely)."""
     rng = np.random.default_rng(seed)
     b = n_independent(p)
@@ -66,7 +66,7 @@ def tree_concepts(p: int, rng: np.random.Generator) -> np.ndarray:
     return np.array(list(found.values())).T.astype(int)[rng.permutation(p)]
 
 
-def tree(p: int, decibel: float, seed: int, hybrid: bool = False) -> Problem:
+def tree(p: int, decibel: float, seed: int, hybrid: bool = False) -> PlantedConcepts:
     """A tree in at least 200 dimensions; a hybrid has as many independent concepts beside it as p allows."""
     rng = np.random.default_rng(seed)
     S = tree_concepts(p, rng)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pellucid.binary import BinaryAutoencoder, CombinedConcepts, IterativeAssignment
 from pellucid.metrics import binary_recovery
-from reproductions.categorical_data import Problem, floor, independent, n_independent, tree
+from reproductions.categorical_data import PlantedConcepts, floor, independent, n_independent, tree
 from reproductions.common import Cells
 
 SIZES = tuple(2**k for k in range(4, 13))
@@ -22,7 +22,7 @@ CELLS = Cells(Path(__file__).parent / "results" / "categorical_structure" / "cel
 BARS = "near | exact | bits wrong | oracle | ratio | false | CKA | seconds"
 
 
-def measure(model: Any, problem: Problem) -> tuple[float, ...]:
+def measure(model: Any, problem: PlantedConcepts) -> tuple[float, ...]:
     """near, exact, mean bits wrong, oracle's bits wrong, false concepts, CKA, seconds of the processor."""
     begun = time.process_time()
     model.fit(problem.X)
@@ -47,7 +47,7 @@ def table(first: str) -> list[str]:
     return [f"| {first} | {BARS} |", "| --- " * (first.count("|") + 1 + BARS.count("|") + 1) + "|"]
 
 
-def each_seed(make: Callable[[], Any], draw: Callable[[int], Problem]) -> list[tuple[float, ...]]:
+def each_seed(make: Callable[[], Any], draw: Callable[[int], PlantedConcepts]) -> list[tuple[float, ...]]:
     return [measure(make(), draw(seed)) for seed in SEEDS]
 
 
@@ -98,7 +98,7 @@ def wrong_bits(p: int, ratio: int, decibel: int) -> str:
     )
 
 
-def score_without(problem: Problem, item: int) -> np.ndarray:
+def score_without(problem: PlantedConcepts, item: int) -> np.ndarray:
     """Scores of an item's bits by components that are estimated from the true bits of all others."""
     others = np.arange(len(problem.X)) != item
     known = np.column_stack([problem.S, np.ones(len(problem.S))])

@@ -34,7 +34,7 @@ from pellucid.binary.description_length import described
 from pellucid.binary.incremental import all_cuts
 from pellucid.binary.weights import centred, strongest, unit_kernel
 from pellucid.metrics import binary_recovery, cka
-from reproductions.categorical_data import Problem, independent, small_structures, tree
+from reproductions.categorical_data import PlantedConcepts, independent, small_structures, tree
 from reproductions.categorical_recovery import CELLS, SEEDS, hierarchies, low_rank, noise_alone, paper_rule
 from reproductions.categorical_words import words
 from reproductions.common import stamp, write
@@ -148,7 +148,7 @@ def baselines(results: Path) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def beside(cells: list[str], method: Callable, problems: list[Problem]) -> str:
+def beside(cells: list[str], method: Callable, problems: list[PlantedConcepts]) -> str:
     """How well a method does, alone and with the local search on top."""
     measured = []
     for problem in problems:

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 import pellucid
 from pellucid import BinaryAutoencoder
 from pellucid.binary.bits_and_components import nearest_bits, orthogonal_components, own_part
-from pellucid.binary.sampling import chain_states, energies, exhaustive_states, settle
+from pellucid.binary.sign_vectors import chain_states, descend, energies, exhaustive_states
 from pellucid.binary.spectrum import signal_rank, spectrum_of_items
 from pellucid.metrics import binary_recovery, cka
 from pellucid.solvers import set_threads
@@ -95,7 +95,7 @@ def test_hopfield_steps_never_raise_the_energy():
     rng = np.random.default_rng(0)
     U = np.linalg.qr((noise := rng.standard_normal((60, 7))) - noise.mean(axis=0))[0]
     states = np.where(rng.random((60, 50)) < 0.5, -1.0, 1.0)
-    assert (energies(U, settle(U, states)) <= energies(U, states) + 1e-12).all()
+    assert (energies(U, descend(U, states)) <= energies(U, states) + 1e-12).all()
 
 
 @pytest.mark.parametrize(("p", "d"), [(64, 10), (100, 200), (200, 30)])

@@ -14,7 +14,7 @@ from pellucid._core.arrays import Floats, Ints
 from pellucid._core.saved import Fitted
 from pellucid._core.threads import one_blas_thread
 from pellucid.binary.base import BinaryModel
-from pellucid.binary.bits_and_components import to_bits, unique_columns
+from pellucid.binary.bits_and_components import oriented, unique_columns
 from pellucid.binary.incremental import FIRST, Assignment, all_cuts
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.significance import certain
@@ -109,7 +109,7 @@ class IterativeAssignment(BinaryModel):
                 state = Assignment(features[order], S, weights, float(self.simplicity), float(self.min_weight), noise)
                 bits = np.empty((len(data), state.run().shape[1]), dtype=np.uint8)
                 bits[order] = state.S
-                found.append(to_bits(2.0 * bits - 1.0))
+                found.append(oriented(bits))
             pool = self._needed(features, unique_columns(np.hstack(found)))
             self._finish(spectrum, mean, scale, pool, len(spectrum.values), float(self.sparsity))
             self.items_ = data

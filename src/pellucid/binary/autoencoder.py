@@ -12,22 +12,22 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from pellucid._core.arrays import FloatMatrix, Floats
 from pellucid._core.threads import one_blas_thread
-from pellucid.binary.adaptive import FEW_ITEMS, adaptive_states
+from pellucid.binary.adaptive_search import adaptive_states
 from pellucid.binary.base import BinaryModel
-from pellucid.binary.bits_and_components import refine_bits, to_bits, unique_columns, with_made_of_others
-from pellucid.binary.greedy import greedy_concepts
-from pellucid.binary.joint_search import few_concepts, filled
+from pellucid.binary.bits_and_components import refine_bits, to_bits, with_made_of_others
+from pellucid.binary.greedy_search import greedy_concepts
+from pellucid.binary.joint_search import joint_concepts
 from pellucid.binary.packed_bits import Bits
-from pellucid.binary.sampling import chain_states, energies, exhaustive_states
+from pellucid.binary.sign_vectors import chain_states, energies, exhaustive_states
 from pellucid.binary.spectrum import Spectrum, signal_rank
 from pellucid.binary.weights import alignment, fit_weights, strongest, unit_kernel
 
 # the relative rule can accept thousands of states: this many, of lowest energy, are weighed
 POOL = 4096
 # singular values that are too few to say what noise is
-FEW = 16
+TOO_FEW_VALUES = 16
 # items of which two binary sets can be told apart at all
-FEWEST = 8
+FEWEST_ITEMS = 8
 # directions that do not stand out are searched nevertheless if they hold this share of the kernel's squared norm
 REST = 0.05
 
@@ -128,24 +128,18 @@ class BinaryAutoencoder(BinaryModel):
                 break  # all that stands out is explained, and little is left
         S, rank = best[0], best[2]
         if self.rank is None and self.acceptance == "adaptive" and S.shape[1] < max(1, rank):
-            S = self._of_few_items(spectrum, S, stands_out, rng)
+            S = self._jointly(spectrum, S, stands_out, rng)
             rank = max(rank, S.shape[1])
         self._finish(spectrum, mean, scale, S, rank, float(self.sparsity))
         return self
 
-    def _of_few_items(self, spectrum: Spectrum, S: Bits, rank: int, rng: np.random.RandomState) -> Bits:
-        """Where noise leaves states of few items untold apart: all concepts together, if they fit much better."""
+    def _jointly(self, spectrum: Spectrum, S: Bits, rank: int, rng: np.random.RandomState) -> Bits:
+        """Where noise leaves room for more concepts: all of them together, if that fits better."""
         features = spectrum.features
-        if FEWEST <= len(S) < FEW_ITEMS:
-            found = few_concepts(features, rank, rng)
-        elif len(S) == FEW_ITEMS and 0 < S.shape[1] < rank:
-            found = filled(features, S, rank, rng)
-        else:
+        found = joint_concepts(features, S, rank, rng) if len(S) >= FEWEST_ITEMS else S
+        if found is S:
             return S
-        if not found.shape[1]:
-            return S
-        found = unique_columns(to_bits(2.0 * refine_bits(features, found) - 1.0))
-        found, weights = strongest(features, found, float(self.sparsity), self.max_concepts)
+        found, weights = strongest(features, refine_bits(features, found), float(self.sparsity), self.max_concepts)
         before = alignment(features, S, fit_weights(features, S, float(self.sparsity)))
         return found if alignment(features, found, weights) > before else S
 
@@ -161,7 +155,7 @@ class BinaryAutoencoder(BinaryModel):
         most = int(np.sqrt(2 * p)) + 1
         if len(values) <= most:
             ranks.append(len(values))
-        elif len(values) <= FEW:
+        elif len(values) <= TOO_FEW_VALUES:
             ranks.append(int(np.argmax(values[:most] / values[1 : most + 1])) + 1)
         return sorted({rank for rank in ranks if rank})
 
@@ -184,7 +178,7 @@ class BinaryAutoencoder(BinaryModel):
         S = to_bits(states)
         if not S.shape[1]:
             return S
-        S = unique_columns(to_bits(2.0 * refine_bits(spectrum.features, S) - 1.0))
+        S = refine_bits(spectrum.features, S)
         space = unit_kernel(spectrum.features[:, :rank])
         return with_made_of_others(space, spectrum.basis[:, :rank], S, float(self.sparsity))
 

@@ -13,7 +13,7 @@ from pellucid._core.arrays import Floats
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid.binary.bits_and_components import components, nearest_bits
 from pellucid.binary.packed_bits import Bits
-from pellucid.binary.sampling import energies
+from pellucid.binary.sign_vectors import energies
 from pellucid.binary.spectrum import Spectrum, spectrum_of_items, spectrum_of_kernel
 from pellucid.binary.weights import alignment, fit_weights
 

@@ -26,7 +26,7 @@ LEAST_GAIN = 1e-12
 
 
 @dataclass(frozen=True)
-class Improved:
+class LocalSearchResult:
     """Concepts after the local search.
 
     concepts : (p, b) of 0 and 1, those that still have a weight
@@ -43,7 +43,7 @@ class Improved:
     cka: float
 
 
-def improve_concepts(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5, max_sweeps: int = 10) -> Improved:
+def improve_concepts(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5, max_sweeps: int = 10) -> LocalSearchResult:
     """Local search from concepts S (p, b) of items X (p, d): each sweep flips, concept after concept, the bits that
     lower the loss of Eq. 3 most, one at a time, and fits the weights again; until no flip helps."""
     data = as_matrix(X, "X")
@@ -53,12 +53,14 @@ def improve_concepts(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5, max_swe
     features = centred(data)
     norm = kernel_norm(features)
     if norm == 0:
-        return Improved(bits[:, :0], np.zeros(0), np.zeros(1), 0, 0.0)
+        return LocalSearchResult(bits[:, :0], np.zeros(0), np.zeros(1), 0, 0.0)
     features = features / np.sqrt(norm)
     with one_blas_thread():
         bits, weights, losses, flips = flip_bits(features, bits, penalty, max_sweeps)
     largest = float(np.abs(data).max())
-    return Improved(bits, weights * norm * largest**2, np.array(losses), flips, alignment(features, bits, weights))
+    return LocalSearchResult(
+        bits, weights * norm * largest**2, np.array(losses), flips, alignment(features, bits, weights)
+    )
 
 
 def flip_bits(features: Floats, S: Bits, sparsity: float, max_sweeps: int) -> tuple[Bits, Floats, list[float], int]:

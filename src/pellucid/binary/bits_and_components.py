@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from pellucid._core.arrays import FloatMatrix, Floats
 from pellucid._core.kernels import kernel
 from pellucid.binary.packed_bits import Bits
-from pellucid.binary.sampling import polar
+from pellucid.binary.sign_vectors import polar
 from pellucid.binary.weights import alignment, concept_overlaps, strongest
 
 ROUNDS = 30
 # W needs few rounds while the bits still change
-ROUGH = 3
+ROUGH = 1
+TINY = 1e-9
 SWEEPS = 50
 # a larger set of concepts must gain this much CKA, or this share of what is missing
 GAIN, GAIN_SHARE = 0.005, 0.1
@@ -20,26 +24,40 @@ GAIN, GAIN_SHARE = 0.005, 0.1
 MADE, CLOSE = 8, 0.05
 # so close must the product of two concepts be: CLOSE of the largest intersection, and room for their own energy
 CLOSE_PRODUCT = 0.3
-# two concepts or their complements
-SIGNS = np.array([[0, 0, 1, 1], [0, 1, 0, 1]], dtype=np.uint8)
 
 
-def to_bits(states: FloatMatrix) -> Bits:
-    """0 and 1 for ±1, with 1 on the smaller side (without the first item where both are equal)."""
-    bits = (states > 0).astype(np.uint8)
+def oriented(S: NDArray[Any]) -> Bits:
+    """The same concepts with 1 on the smaller side (without the first item where both are equal)."""
+    bits = S.astype(np.uint8)
     sizes = bits.sum(axis=0, dtype=np.int64)
     flip = (2 * sizes > len(bits)) | ((2 * sizes == len(bits)) & (bits[0] == 1))
     return np.ascontiguousarray(bits ^ flip)
 
 
-def orthogonal_components(features: Floats, S: Bits, rounds: int = ROUNDS) -> tuple[Floats, Floats]:
+def to_bits(states: FloatMatrix) -> Bits:
+    """0 and 1 for ±1, with 1 on the smaller side."""
+    return oriented(states > 0)
+
+
+def unique_columns(S: Bits) -> Bits:
+    """Each column once, in the order in which they first come."""
+    _, first = np.unique(np.packbits(S.T, axis=1), axis=0, return_index=True)
+    return np.ascontiguousarray(S[:, np.sort(first)])
+
+
+def distinct_concepts(S: Bits) -> Bits:
+    """Each concept once, with 1 on the smaller side: a concept and its complement are the same."""
+    return unique_columns(oriented(S))
+
+
+def orthogonal_components(features: Floats, S: Bits) -> tuple[Floats, Floats]:
     """W (b, d) with orthogonal rows and their lengths: orthogonal Procrustes of S̄√π onto the centred items, π by
     alternation; b ≤ d."""
     centred = S - S.mean(axis=0)
     along = centred.T @ features  # (b, d)
     squares = np.einsum("ij,ij->j", centred, centred)
     lengths = np.linalg.norm(along, axis=1) / squares
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         rotation = polar(along * lengths[:, None])
         fresh = np.maximum(np.einsum("ij,ij->i", along, rotation) / squares, 0.0)
         done = np.allclose(fresh, lengths, rtol=1e-8, atol=0.0)
@@ -50,29 +68,71 @@ def orthogonal_components(features: Floats, S: Bits, rounds: int = ROUNDS) -> tu
 
 
 def refine_bits(features: Floats, S: Bits) -> Bits:
-    """Alternate W and the bits that it gives, each bit judged without its own part in W (leave one out).
+    """Concepts after alternating components and bits, each bit judged without its own part in the components.
 
-    W has orthogonal rows, so every bit is decided alone: ⟨x̄, w⟩/|w|² + ⟨s⟩ against ½. All features belong here, not
-    only those of the space: what an item has outside it turns W towards the item, too.
+    All features belong here, not only those of the space: what an item has outside it turns W towards the item, too.
     """
-    squares = np.einsum("ij,ij->i", features, features)
-    best, before = S, None
-    for _ in range(ROUNDS):
-        W, lengths = orthogonal_components(features, best, ROUGH)
-        if not (lengths > 0).all():
-            break
-        mean = best.mean(axis=0)
-        along = features @ (W / lengths[:, None]).T
-        scores = (along - own_part(along, squares, best - mean, lengths)) / lengths + mean
-        after = (scores > 0.5).astype(np.uint8)
-        constant = after.min(axis=0) == after.max(axis=0)
-        after[:, constant] = best[:, constant]
-        if np.array_equal(after, best) or (before is not None and np.array_equal(after, before)):
-            break
-        best, before = after, best
-    return best
+    bits = np.ascontiguousarray(S).copy()
+    alternate(np.ascontiguousarray(features), bits, True)
+    return distinct_concepts(bits)
 
 
+@kernel
+def alternate(X: Floats, S: Bits, leave_one_out: bool) -> float:
+    """Components W with orthogonal rows (a polar factor and lengths) and the bits that they give, in turns, in place;
+    the share of |X|² that W leaves.
+
+    W has orthogonal rows, so every bit is decided alone: ⟨x̄, w⟩/|w|² + ⟨s⟩ against ½. A concept that would end up
+    with all items or none stays as it was.
+    """
+    p, b = S.shape
+    total, squares = np.sum(X * X), np.empty(p)
+    for i in range(p):
+        squares[i] = np.sum(X[i] * X[i])
+    mean, sizes, lengths, centred = np.empty(b), np.empty(b), np.empty(b), np.empty((p, b))
+    before, after = S.copy(), S.copy()
+    left = 1.0
+    for turn in range(ROUNDS):
+        for j in range(b):
+            mean[j] = S[:, j].sum() / p
+            sizes[j] = max(p * mean[j] * (1 - mean[j]), TINY)
+            for i in range(p):
+                centred[i, j] = S[i, j] - mean[j]
+        along = centred.T @ X
+        if turn == 0:
+            for j in range(b):
+                lengths[j] = np.sqrt(np.sum(along[j] * along[j])) / sizes[j]
+        rotation = along
+        for _ in range(ROUGH):
+            rotation = polar_rows(along * lengths.reshape(b, 1))
+            for j in range(b):
+                lengths[j] = max(np.sum(along[j] * rotation[j]) / sizes[j], TINY)
+        left = 1 - np.sum(lengths * lengths * sizes) / total
+        scores = X @ rotation.T
+        if leave_one_out:
+            scores = scores - own_part(scores, squares, centred, lengths)
+        for j in range(b):
+            ones = 0
+            for i in range(p):
+                after[i, j] = 1 if scores[i, j] > (0.5 - mean[j]) * lengths[j] else 0
+                ones += after[i, j]
+            if ones == 0 or ones == p:
+                after[:, j] = S[:, j]
+        if (after == S).all() or (turn > 0 and (after == before).all()):  # at rest, or there and back
+            break
+        before[:], S[:] = S, after
+    return float(left)
+
+
+@kernel
+def polar_rows(A: Floats) -> Floats:
+    """The orthonormal rows nearest to those of A, by the eigenvectors of AAᵀ: for few long rows far cheaper than its
+    singular values, and as exact as bits need."""
+    values, vectors = np.linalg.eigh(A @ A.T)
+    return np.ascontiguousarray(((vectors / np.sqrt(np.maximum(values, TINY * values[-1]))) @ vectors.T) @ A)
+
+
+@kernel
 def own_part(along: Floats, squares: Floats, centred: Floats, lengths: Floats) -> Floats:
     """How much of ⟨x̄ᵢ, q⟩ is there because item i took part in finding the unit directions q, to first order.
 
@@ -80,10 +140,12 @@ def own_part(along: Floats, squares: Floats, centred: Floats, lengths: Floats) -
     which moves q by D⁻¹ of it outside the span of the directions, and inside by its antisymmetric part over Dⱼ + Dₖ.
     """
     pull = centred * lengths
-    stiffness = lengths**2 * np.einsum("ij,ij->j", centred, centred)
-    outside = squares - np.einsum("ij,ij->i", along, along)
-    both = 1 / (stiffness[:, None] + stiffness)
-    return np.asarray(pull * (outside[:, None] / stiffness + along**2 @ both) - along * ((pull * along) @ both))
+    stiffness = lengths**2 * (centred * centred).sum(axis=0)
+    outside = squares - (along * along).sum(axis=1)
+    both = 1 / (stiffness.reshape(-1, 1) + stiffness)
+    inside = along**2 @ both
+    own: Floats = pull * (outside.reshape(-1, 1) / stiffness + inside) - along * ((pull * along) @ both)
+    return own
 
 
 def with_made_of_others(features: Floats, U: Floats, S: Bits, sparsity: float) -> Bits:
@@ -122,7 +184,7 @@ def close_intersections(U: Floats, S: Bits, limit: int) -> Bits:
         inside = basis @ part.astype(np.float32)
         energy = 1 - np.sum(inside * inside, axis=0) / (sizes * (1 - sizes / len(S)))  # share of s̄ outside span(U)
         keep = np.flatnonzero(energy <= CLOSE)
-        found.append(to_bits(2.0 * part[:, keep] - 1.0))
+        found.append(oriented(part[:, keep]))
         cost.append(energy[keep])
     if not found:
         return S[:, :0]
@@ -143,12 +205,6 @@ def close_pairs(basis: FloatMatrix, S: Bits) -> list[tuple[int, int]]:
         inside = np.sum((basis @ product) ** 2, axis=0) + product.sum(axis=0) ** 2 / p
         pairs += [(a, a + 1 + int(b)) for b in np.flatnonzero(1 - inside / p <= CLOSE_PRODUCT)]
     return pairs
-
-
-def unique_columns(S: Bits) -> Bits:
-    """Each column once, in the order in which they first come."""
-    _, first = np.unique(np.packbits(S.T, axis=1), axis=0, return_index=True)
-    return np.ascontiguousarray(S[:, np.sort(first)])
 
 
 def components(features: Floats, S: Bits) -> Floats:

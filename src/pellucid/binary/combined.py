@@ -12,10 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from pellucid._core.saved import Fitted
 from pellucid._core.threads import one_blas_thread
-from pellucid.binary.adaptive import adaptive_states
+from pellucid.binary.adaptive_search import adaptive_states
 from pellucid.binary.base import BinaryModel
 from pellucid.binary.bit_flips import flip_bits
-from pellucid.binary.bits_and_components import refine_bits, to_bits, unique_columns
+from pellucid.binary.bits_and_components import distinct_concepts, refine_bits, to_bits, unique_columns
 from pellucid.binary.description_length import assigned, described, search
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.spectrum import Spectrum
@@ -92,7 +92,7 @@ class CombinedConcepts(BinaryModel):
             pool = unique_columns(np.hstack([sampled, given]))
             S, lengths = search(features, pool, simplicity, min_weight, int(self.max_attempts), rng)
             flipped = flip_bits(features, S, simplicity / len(data), int(self.max_sweeps))[0]
-            flipped, _, length = described(features, unique_columns(to_bits(2.0 * flipped - 1.0)))
+            flipped, _, length = described(features, distinct_concepts(flipped))
             if length < lengths[-1]:
                 S, lengths = flipped, [*lengths, length]
             S = strongest_first(features, S, float(self.sparsity))
@@ -107,4 +107,4 @@ class CombinedConcepts(BinaryModel):
             return np.zeros((len(spectrum.basis), 0), dtype=np.uint8)
         U = np.ascontiguousarray(spectrum.basis[:, :rank], dtype=np.float32)
         S = to_bits(adaptive_states(U, rng)[0])
-        return unique_columns(to_bits(2.0 * refine_bits(spectrum.features, S) - 1.0)) if S.shape[1] else S
+        return refine_bits(spectrum.features, S) if S.shape[1] else S

@@ -10,7 +10,7 @@ import numpy as np
 
 from pellucid._core.arrays import Floats, Ints
 from pellucid.binary.bit_flips import kernel_loss
-from pellucid.binary.bits_and_components import to_bits, unique_columns
+from pellucid.binary.bits_and_components import oriented, unique_columns
 from pellucid.binary.incremental import FIRST, Assignment, all_cuts
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.significance import certain
@@ -54,7 +54,7 @@ def assigned(features: Floats, order: Ints, simplicity: float, min_weight: float
     state = Assignment(features[order], cuts, np.zeros(cuts.shape[1]), simplicity, min_weight)
     S = np.empty((len(features), state.run().shape[1]), dtype=np.uint8)
     S[order] = state.S
-    return to_bits(2.0 * S - 1.0)
+    return oriented(S)
 
 
 def search(

@@ -14,7 +14,7 @@ from pellucid.binary.packed_bits import Bits
 
 
 @dataclass(frozen=True)
-class Projection:
+class SubConcepts:
     """Sub-concepts: the ways in which concepts split a few items, strongest first.
 
     patterns : (k, q) value for each of the items; 0 for the first of them
@@ -29,7 +29,7 @@ class Projection:
     scores: Floats
 
 
-def concept_projection(model: Any, items: ArrayLike) -> Projection:
+def concept_projection(model: Any, items: ArrayLike) -> SubConcepts:
     """Group the concepts of a fitted model by how they split ``items`` (positions of items of the fit), and score all
     items by the mean of each group; concepts that do not split them are left out."""
     check_is_fitted(model, "concepts_")
@@ -44,4 +44,4 @@ def concept_projection(model: Any, items: ArrayLike) -> Projection:
     split = split[np.argsort(-weights[split], kind="stable")]
     counts = np.bincount(group, minlength=len(patterns))[split]
     scores = np.stack([S[:, group == k].mean(axis=1) for k in split], axis=1) if split.size else np.zeros((count, 0))
-    return Projection(patterns[split], weights[split], counts, scores)
+    return SubConcepts(patterns[split], weights[split], counts, scores)

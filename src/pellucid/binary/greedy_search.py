@@ -7,7 +7,7 @@ import numpy as np
 from pellucid._core.arrays import FloatMatrix, Floats
 from pellucid.binary.bits_and_components import to_bits, unique_columns
 from pellucid.binary.packed_bits import Bits
-from pellucid.binary.sampling import distinct, signs
+from pellucid.binary.sign_vectors import distinct, signs
 from pellucid.binary.weights import concept_lengths, fit_weights
 
 # batches until the number asked for is reached, where all that is found is kept

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid._core.arrays import FloatMatrix
-from pellucid.binary.sampling import chain_states, distinct, energies, exhaustive_states, joint_states, settle
+from pellucid.binary.sign_vectors import chain_states, descend, distinct, energies, exhaustive_states, joint_states
 
-# a state is a concept if its energy is below this share of the lowest that noise has
-CONFIDENT = 0.6
-# of few items noise makes a concept more often, so it has to be clearer
-FEW_ITEMS, CONFIDENT_OF_FEW = 64, 0.45
+# a state is a concept if its energy is below this share of the lowest that noise has; of few items noise makes one
+# more often, so the share grows between these numbers of items
+CONFIDENT, ITEMS = (0.45, 0.6), (32, 96)
 # beside concepts that are certain, the rest of the rank is filled with what is below this share
 RELAXED = 0.97
 # where noise has states of an energy below this, energies tell nothing
@@ -25,14 +24,15 @@ CHAINS, CHAIN_STEPS = 64, 200
 DRAWS, CHEAP = 9, 10_000
 # and by chains, which take longer, so often
 CHAIN_DRAWS = 3
-FEW_DIRECTIONS = 8
+# up to so many directions all states there are can be looked at
+EXHAUSTIVE_DIRECTIONS = 8
 
 
 def adaptive_states(U: FloatMatrix, rng: np.random.RandomState) -> tuple[FloatMatrix, int]:
     """Independent states of low energy, at most as many as U has columns, and the rounds that it took."""
     r = U.shape[1]
     noise = Noise(U, rng)
-    confident = CONFIDENT if len(U) >= FEW_ITEMS else CONFIDENT_OF_FEW
+    confident = float(np.interp(len(U), ITEMS, CONFIDENT))
     if noise.lowest(r, False) < TELLING:  # full rank: every state lies in the space
         return np.zeros((len(U), 0), dtype=U.dtype), 1
     found = independent(U, candidates(U, U, False, rng), confident * noise.lowest(r, False))
@@ -44,7 +44,9 @@ def adaptive_states(U: FloatMatrix, rng: np.random.RandomState) -> tuple[FloatMa
         limit = max(share * noise.lowest(left.shape[1], chains), float(energies(U, found).max(initial=0.0)))
         more = independent(U, np.hstack([found, candidates(U, left, chains, rng)]), limit)
         idle = 0 if more.shape[1] > found.shape[1] else idle + 1
-        found, rounds = more, rounds + 1
+        if more.shape[1] >= found.shape[1]:  # fewer would let the search go round in circles for ever
+            found = more
+        rounds += 1
     return found, rounds
 
 
@@ -72,11 +74,11 @@ def candidates(U: FloatMatrix, part: FloatMatrix, chains: bool, rng: np.random.R
     """States found in a part of span(U), jointly and, if wanted, by chains, come to rest in all of it. In few
     directions all there are take no longer."""
     pool = [joint_states(part, rng)]
-    if U.shape[1] <= FEW_DIRECTIONS:
+    if U.shape[1] <= EXHAUSTIVE_DIRECTIONS:
         pool.append(exhaustive_states(part))
     if chains:
         pool.append(chain_states(part, CHAINS, CHAIN_STEPS, rng))
-    return distinct(settle(U, np.hstack(pool)))
+    return distinct(descend(U, np.hstack(pool)))
 
 
 def random_basis(p: int, r: int, rng: np.random.RandomState) -> FloatMatrix:

@@ -34,7 +34,7 @@ def signs(values: NDArray[Any]) -> NDArray[Any]:
     return np.where(values >= 0, 1.0, -1.0).astype(values.dtype)
 
 
-def settle(U: FloatMatrix, states: FloatMatrix) -> FloatMatrix:
+def descend(U: FloatMatrix, states: FloatMatrix) -> FloatMatrix:
     """Hopfield steps s ← sign(UUᵀs + mean(s)), until no state changes; each lowers the energy."""
     for _ in range(SIGN_STEPS):
         after = signs(U @ (U.T @ states) + states.mean(axis=0))
@@ -102,7 +102,7 @@ def chain_states(U: FloatMatrix, n_chains: int, max_iter: int, rng: np.random.Ra
         if still.any():
             rested.append(states[:, still])
             states[:, still], clock[still] = start(int(still.sum())), 0
-    rested.append(settle(basis, states))
+    rested.append(descend(basis, states))
     return distinct(np.hstack(rested)).astype(U.dtype)
 
 
