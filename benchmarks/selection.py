@@ -39,16 +39,17 @@ del block
 for d in (8, 26, D):
     small, scale = columns(d, 6000, equal)
     basis_pursuit(small, scale, tol=GAP)
-    fit(small)
+    fit(np.ascontiguousarray(small.T))
 X, scale = columns(D, P, equal)
 if whole:
+    X = np.ascontiguousarray(X.T)  # rows are items
     del scale
 ctypes.CDLL("libc.so.6").malloc_trim(0)
 with Peak() as peak:
     begun = time.perf_counter()
     found = fit(X) if whole else basis_pursuit(X, scale, tol=GAP)
     spent = time.perf_counter() - begun
-gap, count = (found.duality_gap_, len(found.candidates_)) if whole else (found.gap, len(found.candidates))
+gap, count = (found.duality_gap_, len(found.candidates_)) if whole else (found.duality_gap, len(found.candidates))
 print(spent, gap, X.nbytes, peak.most - peak.before, count)
 """
 
@@ -106,7 +107,7 @@ def beside_a_cone_solver():
             at_least=0.1,
         )
         theirs = above(W, kept[-1][0], ours.objective[-1])
-        row.agreement = f"gap: ours {ours.gap:.0e}, theirs {theirs:.0e}"
+        row.agreement = f"gap: ours {ours.duality_gap:.0e}, theirs {theirs:.0e}"
         rows.append((row, min(alone for _, alone in kept)))
     return rows
 

@@ -139,20 +139,20 @@ def paper_rule() -> str:
         "## The paper's acceptance beside it\n",
         '`acceptance="relative"` is told the rank; d = 2b, the seeds of the table above. "None" is the default, which',
         "is told nothing.\n",
-        *table("p | dB | tolerance | concepts"),
+        *table("p | dB | margin | concepts"),
     ]
     for p, decibel in ((64, 0), (64, 6), (64, 20), (256, 6)):
-        for tolerance in (None, 0.01, 0.05, 0.2):
-            lines.append(rule_cell(p, decibel, tolerance))
+        for margin in (None, 0.01, 0.05, 0.2):
+            lines.append(rule_cell(p, decibel, margin))
     return "\n".join(lines) + "\n\n"
 
 
-def rule_cell(p: int, decibel: int, tolerance: float | None) -> str:
+def rule_cell(p: int, decibel: int, margin: float | None) -> str:
     told = BinaryAutoencoder(
-        n_independent(p), acceptance="relative", tolerance=tolerance or 0.0, n_chains=128, max_iter=100, random_state=0
+        n_independent(p), acceptance="relative", margin=margin or 0.0, n_chains=128, max_iter=100, random_state=0
     )
-    make = default if tolerance is None else lambda: told
-    cells = [str(p), str(decibel), str(tolerance), str(n_independent(p))]
+    make = default if margin is None else lambda: told
+    cells = [str(p), str(decibel), str(margin), str(n_independent(p))]
     return row(cells, lambda: each_seed(make, lambda seed: independent(p, 2, decibel, seed)))
 
 

@@ -39,7 +39,7 @@ def words(results: Path) -> str:
         lines.append(f"| greedy | {model.concepts_.shape[1]} | {model.cka_:.3f} | {spent:.0f} |")
         print(lines[-1], flush=True)
     rule = BinaryAutoencoder(
-        X.shape[1], acceptance="relative", tolerance=1.0, n_chains=1000, max_iter=30, max_concepts=1000, random_state=0
+        X.shape[1], acceptance="relative", margin=1.0, n_chains=1000, max_iter=30, max_concepts=1000, random_state=0
     )
     paper, spent = timed(rule, X)
     lines.append(f"| paper's | {paper.concepts_.shape[1]} | {paper.cka_:.3f} | {spent:.0f} |")

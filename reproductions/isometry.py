@@ -59,13 +59,13 @@ class Runs:
 
 
 def standardised(rows: np.ndarray) -> np.ndarray:
-    """Rows of items → (D, P), each feature with mean 0 and deviation 1 over all items."""
-    return ((rows - rows.mean(axis=0)) / rows.std(axis=0)).T
+    """Each feature with mean 0 and deviation 1 over all items."""
+    return (rows - rows.mean(axis=0)) / rows.std(axis=0)
 
 
 def replicates(X: np.ndarray, size: int) -> list[np.ndarray]:
-    """Which columns each replicate has: the authors seed NumPy with 0, 1, 2, …"""
-    return [np.random.RandomState(seed).choice(X.shape[1], size, replace=False) for seed in range(REPLICATES)]
+    """Which rows each replicate has: the authors seed NumPy with 0, 1, 2, …"""
+    return [np.random.RandomState(seed).choice(len(X), size, replace=False) for seed in range(REPLICATES)]
 
 
 def words_on_axes() -> tuple[np.ndarray, list[str], list[str]]:
@@ -94,15 +94,15 @@ def torsions_of_ethanol(n_neighbours: int, n_points: int = 100) -> list[np.ndarr
         in_angles = flat(by_torsion) @ np.linalg.pinv(flat(by_angle), rcond=1e-8)  # chain rule, least norm
         lengths = np.linalg.norm(in_angles, axis=2)
         in_angles *= (np.exp(-log_symmetric_length(lengths.ravel(), 1.0)).reshape(lengths.shape) / lengths)[..., None]
-        return [np.ascontiguousarray((g @ t).T) for g, t in zip(in_angles, tangents)]
+        return [g @ t for g, t in zip(in_angles, tangents)]
 
 
 def supports_of_a_cone_solver(matrices: list[np.ndarray]) -> np.ndarray:
     """Rows of β that SCS leaves nonzero with the authors' accuracy, iterations and threshold."""
     found = []
     for X in matrices:
-        lengths = np.linalg.norm(X, axis=0)
-        W = X * np.exp(-log_symmetric_length(lengths, 1.0)) / lengths
+        lengths = np.linalg.norm(X, axis=1)
+        W = X.T * np.exp(-log_symmetric_length(lengths, 1.0)) / lengths
         beta = cp.Variable(W.T.shape)
         problem = cp.Problem(cp.Minimize(cp.sum(cp.norm(beta, axis=1))), [W @ beta == np.eye(len(W))])
         problem.solve(solver="SCS", eps_abs=1e-12, eps_rel=1e-12, max_iters=2500)
@@ -126,7 +126,7 @@ def measure(name: str, matrices: list[np.ndarray], power: float = 1.0, best: boo
         spent = np.diff(times)
         spent[1] = max(0.0, spent[1] - spent[0])
         seconds.append(spent)
-        losses.append((float(isometry_loss(X[:, by_greedy], power)), two.loss_, everywhere.loss_))
+        losses.append((float(isometry_loss(X[by_greedy], power)), two.loss_, everywhere.loss_))
         support.append(len(two.candidates_))
         proven.append(everywhere.optimal_)
         chosen.append(two.selected_)
@@ -145,8 +145,8 @@ def compare_logs(matrices: list[np.ndarray], run: Runs, power: float) -> np.ndar
     """As :func:`compare`, from logarithms, since large powers overflow."""
 
     def logs(choices: list[np.ndarray]) -> np.ndarray:
-        columns = zip(matrices, choices)
-        return np.array([log_loss(np.ascontiguousarray(X.T), c, len(c), ISOMETRY, power) for X, c in columns])
+        both = zip(matrices, choices)
+        return np.array([log_loss(np.ascontiguousarray(X), c, len(c), ISOMETRY, power) for X, c in both])
 
     difference = logs(run.chosen_greedy) - logs(run.chosen)
     return np.array([(difference > EQUAL).mean(), (abs(difference) <= EQUAL).mean(), (difference < -EQUAL).mean()])
@@ -202,7 +202,7 @@ def figure_3(results: Path) -> str:
     wine = standardised(load_wine().data)
     shares = {}
     for D in (2, 4, 6):
-        matrices = [wine[:D, columns] for columns in replicates(wine, wine.shape[1] // 2)]
+        matrices = [wine[rows, :D] for rows in replicates(wine, len(wine) // 2)]
         shares[D] = [compare_logs(matrices, measure("", matrices, c, best=False), c) for c in POWERS]
     figures.powers(results, POWERS, shares)
     lines = ["| D | " + " | ".join(f"c = {c:g}" for c in POWERS) + " |", "| --- |" + " --- |" * len(POWERS)]
@@ -216,10 +216,10 @@ def figure_5(results: Path) -> str:
     lines = ["| data | loss | two-stage = brute | two-stage | brute |", "| --- | --- | --- | --- | --- |"]
     pairs = {}
     for name, data, D, P in (("Iris", load_iris(), 4, 15), ("Wine", load_wine(), 13, 18)):
-        X = standardised(data.data)[:D]
+        X = standardised(data.data)[:, :D]
         for loss in ("isometry", "basis_pursuit"):
             two, brute = (
-                np.array([IsometryPursuit(second_stage=stage, second_stage_loss=loss).fit(X[:, c]).loss_ for c in cut])
+                np.array([IsometryPursuit(second_stage=stage, second_stage_loss=loss).fit(X[c]).loss_ for c in cut])
                 for stage in ("auto", "global")
                 for cut in [replicates(X, P)]
             )
@@ -234,13 +234,13 @@ def run(results: Path) -> None:
     runs = []
     text, ethanol = "# Isometry pursuit (paper 5)\n\n" + stamp("isometry"), ""
     for name, data, D in (("Iris", load_iris(), 4), ("Wine", load_wine(), 6)):
-        X = standardised(data.data)[:D]
-        measure(name, [X[:, :40]])  # compiles
-        runs.append(measure(name, [X[:, columns] for columns in replicates(X, X.shape[1] // 2)]))
+        X = standardised(data.data)[:, :D]
+        measure(name, [X[:40]])  # compiles
+        runs.append(measure(name, [X[rows] for rows in replicates(X, len(X) // 2)]))
     try:
         X, words, axis = words_on_axes()
-        cut = replicates(X, X.shape[1] // 2)
-        runs.append(measure("Words", [X[:, columns] for columns in cut]))
+        cut = replicates(X, len(X) // 2)
+        runs.append(measure("Words", [X[rows] for rows in cut]))
         figures.cooccurrence(results, runs[-1], cut, words, axis)
         torsions = torsions_of_ethanol(SAME_SHARE)
         runs.append(measure("Ethanol", torsions))
@@ -271,8 +271,8 @@ def run(results: Path) -> None:
         + table_1(runs)
     )
     text += (
-        "## Beyond the paper\n\nWhere two-stage loses to greedy, the best columns are not among the candidates. "
-        '`second_stage="global"` searches all columns by branch and bound, starting from both, so it is never worse '
+        "## Beyond the paper\n\nWhere two-stage loses to greedy, the best rows are not among the candidates. "
+        '`second_stage="global"` searches all rows by branch and bound, starting from both, so it is never worse '
         "than the better of them.\n\n" + table_beyond(runs)
     )
     text += "## Table 3: seconds\n\n" + table_3(runs)

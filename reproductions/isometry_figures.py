@@ -31,25 +31,25 @@ def save(results: Path, name: str, figure) -> None:
 
 
 def illustration(results: Path) -> None:
-    """Figure 1: columns, the chosen ones, the normalised columns, and the functions behind them."""
+    """Figure 1: rows, the chosen ones, the normalised rows, and the functions behind them."""
     rng = np.random.default_rng(4)
-    X = rng.standard_normal((2, 30))
+    X = rng.standard_normal((2, 30)).T
     turn = np.deg2rad(25)
-    X[:, :2] = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]
-    lengths = np.linalg.norm(X, axis=0)
-    W = X / lengths / np.exp(log_symmetric_length(lengths, 1.0))
+    X[:2] = [[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    W = X / lengths / np.exp(log_symmetric_length(lengths[:, 0], 1.0))[:, None]
     model = IsometryPursuit().fit(X)
     figure, panels = plt.subplots(2, 3, figsize=(10.5, 6.6), layout="constrained")
     for panel, V, title in (
-        (panels[0, 0], X, "columns of X"),
+        (panels[0, 0], X, "rows of X"),
         (panels[0, 1], X, "the orthonormal pair among them"),
         (panels[0, 2], W, "normalised: length 1 is the longest"),
     ):
-        for p in range(X.shape[1]):
+        for p in range(len(X)):
             picked = p in model.selected_ and panel is not panels[0, 0]
             panel.annotate(
                 "",
-                V[:, p],
+                V[p],
                 (0, 0),
                 arrowprops={"arrowstyle": "-|>", "color": RED if picked else GREY, "lw": 2.2 if picked else 1.0},
                 zorder=3 if picked else 1,
@@ -69,7 +69,7 @@ def illustration(results: Path) -> None:
         panel.minorticks_off()
     angle = np.deg2rad(np.linspace(15, 165, 200))
     panels[1, 2].plot(np.rad2deg(angle), 2 / np.sin(angle), color=BLUE)
-    panels[1, 2].set(title="‖β‖₁,₂ of two unit columns", xlabel="angle between them (degrees)", ylim=(1.8, 8))
+    panels[1, 2].set(title="‖β‖₁,₂ of two unit rows", xlabel="angle between them (degrees)", ylim=(1.8, 8))
     for panel in panels.flat:
         panel.spines[["top", "right"]].set_visible(False)
     save(results, "illustration", figure)
@@ -107,7 +107,7 @@ def powers(results: Path, values, shares) -> None:
 
 
 def supports(results: Path, runs) -> None:
-    """Figure 4: how many columns remain after stage one."""
+    """Figure 4: how many rows remain after stage one."""
     figure, panels = plt.subplots(1, len(runs), figsize=(3 * len(runs), 2.6), layout="constrained")
     for panel, run in zip(panels, runs):
         sizes, counts = np.unique(run.support, return_counts=True)
@@ -142,11 +142,11 @@ def cooccurrence(results: Path, run, cut, words, axis, least: int = 3) -> None:
     chosen = {"two-stage": run.chosen, "greedy": run.chosen_greedy}
     for panel, (title, choices) in zip(panels, chosen.items()):
         count = np.zeros((len(words), len(words)))
-        for columns, picked in zip(cut, choices):
-            for i, j in combinations(columns[np.sort(picked)], 2):
+        for rows, picked in zip(cut, choices):
+            for i, j in combinations(rows[np.sort(picked)], 2):
                 count[i, j] += 1
                 count[j, i] += 1
-            count[columns[picked], columns[picked]] += 1
+            count[rows[picked], rows[picked]] += 1
         for i, j in combinations(range(len(words)), 2):
             if count[i, j] >= least:
                 panel.plot(*place[[i, j]].T, color=GREY, lw=0.5 * count[i, j], alpha=0.6, zorder=1)

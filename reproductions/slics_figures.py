@@ -141,7 +141,7 @@ def maps(task: Task):
     for ax, size in zip(figure.subplots(1, len(MAP_SIZES)), MAP_SIZES):
         parts = unit_rows(fitted(task, size).project(task.candidates.vectors[rows], "animal"))
         points = TSNE(init="pca", perplexity=min(30, len(rows) / 4), random_state=0).fit_transform(parts)
-        plots.map(points, ax, colour=colour, title=f"{size} atoms")
+        plots.map(points, ax, color=colour, title=f"{size} atoms")
     return figure
 
 

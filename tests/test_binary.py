@@ -66,7 +66,7 @@ def test_removing_a_concept_leaves_the_others():
 @pytest.mark.parametrize("acceptance", ["adaptive", "relative", "exhaustive"])
 def test_a_hypercube_is_found_exactly(acceptance):
     S = np.array(list(product([0, 1], repeat=4)))
-    model = BinaryAutoencoder(acceptance=acceptance, tolerance=0.01, random_state=0).fit(embed(S, np.arange(1.0, 5), 6))
+    model = BinaryAutoencoder(acceptance=acceptance, margin=0.01, random_state=0).fit(embed(S, np.arange(1.0, 5), 6))
     result = binary_recovery(model.concepts_, S)
     assert result.exact == 4
     assert result.false == 0
@@ -208,13 +208,13 @@ def test_exclusive_classes_are_concepts_although_they_depend_on_each_other():
 
 def test_more_concepts_than_dimensions():
     X = np.random.default_rng(0).standard_normal((60, 3))
-    model = BinaryAutoencoder(acceptance="relative", tolerance=0.5, n_chains=64, max_iter=60, random_state=0).fit(X)
+    model = BinaryAutoencoder(acceptance="relative", margin=0.5, n_chains=64, max_iter=60, random_state=0).fit(X)
     assert model.concepts_.shape[1] > 3
     assert model.cka_ > 0.6
     rebuilt = model.inverse_transform(model.concepts_)
     assert np.linalg.norm(rebuilt - X) < 0.7 * np.linalg.norm(X - X.mean(axis=0))
     few = BinaryAutoencoder(
-        acceptance="relative", tolerance=0.5, n_chains=64, max_iter=60, max_concepts=2, random_state=0
+        acceptance="relative", margin=0.5, n_chains=64, max_iter=60, max_concepts=2, random_state=0
     ).fit(X)
     assert few.concepts_.shape[1] == 2
 

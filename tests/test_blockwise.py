@@ -191,19 +191,20 @@ def test_passes_over_blocks_of_columns_are_those_over_columns(monkeypatch):
 @pytest.mark.parametrize("kind", ["plain", "deficient", "unit"])
 def test_isometry_pursuit_of_blocks_chooses_what_it_chooses_in_memory(kind, monkeypatch):
     rng = np.random.default_rng(1)
-    X = rng.standard_normal((4, 300))
+    X = rng.standard_normal((300, 4))
     if kind == "deficient":
-        X[3] = X[0] + X[1]
+        X[:, 3] = X[:, 0] + X[:, 1]
     if kind == "unit":
-        X /= np.linalg.norm(X, axis=0)
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
     monkeypatch.setattr("pellucid.selection.blockwise.KEPT", 400)
     held = IsometryPursuit(random_state=0).fit(X)
-    blocks = IsometryPursuit(random_state=0).fit(Blocks(np.ascontiguousarray(X.T), rows=40))
+    blocks = IsometryPursuit(random_state=0).fit(Blocks(X, rows=40))
     np.testing.assert_array_equal(blocks.selected_, held.selected_)
     np.testing.assert_array_equal(blocks.candidates_, held.candidates_)
     assert blocks.loss_ == pytest.approx(held.loss_, rel=1e-6)
     assert blocks.objective_[-1] == pytest.approx(held.objective_[-1], rel=1e-6)
-    assert blocks.n_features_in_ == 300
+    assert (blocks.n_samples_seen_, blocks.n_features_in_) == (300, 4)
+    np.testing.assert_allclose(blocks.components_, X[blocks.selected_])
     assert blocks.duality_gap_ <= 1e-9
 
 

@@ -140,11 +140,11 @@ def test_words_are_the_same_bits_on_two_workers_and_on_none(client, texts):
     np.testing.assert_array_equal(np.concatenate(list(made)), here.transform(texts))
 
 
-def test_columns_are_chosen_on_two_workers_as_on_none(client):
-    X = np.random.default_rng(1).standard_normal((4, 300))
+def test_rows_are_chosen_on_two_workers_as_on_none(client):
+    X = np.random.default_rng(1).standard_normal((300, 4))
     here = IsometryPursuit(random_state=0).fit(X)
     with client.as_current():
-        there = IsometryPursuit(random_state=0).fit(da.from_array(X, chunks=(3, 50)))
+        there = IsometryPursuit(random_state=0).fit(da.from_array(X, chunks=(50, 3)))
     np.testing.assert_array_equal(there.selected_, here.selected_)
     assert there.loss_ == pytest.approx(here.loss_, rel=1e-6)
 

@@ -537,4 +537,4 @@ def test_the_vote():
         cosine_neighbours(np.eye(3), np.eye(2))
     with pytest.raises(ValueError, match="from 1 to"):
         cosine_neighbours(np.eye(3), np.eye(3), 4)
-    assert soft_knn_accuracy(np.eye(3), [0, 1, 2], np.eye(3), [0, 1, 2], k=1) == 1
+    assert soft_knn_accuracy(np.eye(3), [0, 1, 2], np.eye(3), [0, 1, 2], n_neighbors=1) == 1

@@ -203,20 +203,20 @@ def test_walk_starts_at_one_atom_and_ends_at_the_other(model, search, rng):
 def test_map_colours_by_name_or_by_number(rng):
     points = rng.normal(size=(60, 2))
     names = ["_a"] * 30 + ["$b$ $c$"] * 20 + [None] * 10
-    ax = plots.map(points, colour=names)
+    ax = plots.map(points, color=names)
     assert [t.get_text().replace("\\", "") for t in ax.get_legend().get_texts()] == ["_a", "$b$ $c$"]
     assert [len(c.get_offsets()) for c in ax.collections] == [10, 30, 20]
     png(ax)
-    numbers = plots.map(points, colour=points[:, 0], label="height")
+    numbers = plots.map(points, color=points[:, 0], label="height")
     assert np.array_equal(numbers.collections[0].get_array(), points[:, 0])
-    png(plots.map(points, colour=points[:, 0] > 0))  # true and false are names
+    png(plots.map(points, color=points[:, 0] > 0))  # true and false are names
     png(plots.map(points))
     png(plots.map(np.empty((0, 2))))
-    for wrong, sentence in (((points[:, :1],), "points"), ((points, {"colour": names[:3]}), "3 colours for 60")):
+    for wrong, sentence in (((points[:, :1],), "points"), ((points, {"color": names[:3]}), "3 colours for 60")):
         with pytest.raises(ValueError, match=sentence):
             plots.map(wrong[0], **(wrong[1] if len(wrong) > 1 else {}))
     with pytest.raises(ValueError, match="tell 48 groups apart, but there are 60"):
-        plots.map(points, colour=[str(i) for i in range(60)])
+        plots.map(points, color=[str(i) for i in range(60)])
 
 
 def test_atoms_as_images(rng):

@@ -28,18 +28,18 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 def replicate(load, dimension, seed):
-    """The authors' protocol: rows standardised over all points, then half of the points."""
+    """The authors' protocol: features standardised over all points, then half of the points."""
     X = load().data
-    X = ((X - X.mean(axis=0)) / X.std(axis=0)).T[:dimension]
-    return X[:, np.random.RandomState(seed).choice(X.shape[1], X.shape[1] // 2, replace=False)]
+    X = ((X - X.mean(axis=0)) / X.std(axis=0))[:, :dimension]
+    return X[np.random.RandomState(seed).choice(len(X), len(X) // 2, replace=False)]
 
 
 def plain_greedy(X):
     """Section 6.1, word for word."""
     chosen = []
-    for _ in range(len(X)):
-        others = [p for p in range(X.shape[1]) if p not in chosen]
-        losses = [float(isometry_loss(X[:, [*chosen, p]])) for p in others]
+    for _ in range(X.shape[1]):
+        others = [p for p in range(len(X)) if p not in chosen]
+        losses = [float(isometry_loss(X[[*chosen, p]])) for p in others]
         chosen.append(others[int(np.argmin(losses))])
     return chosen
 
@@ -70,11 +70,11 @@ def test_loss_is_least_at_orthonormal_columns_and_blind_to_rotation_and_inversio
 
 
 def test_loss_of_many_matrices_at_once_and_of_none():
-    X = np.random.default_rng(0).standard_normal((3, 2, 4, 3))
+    X = np.random.default_rng(0).standard_normal((3, 2, 3, 4))
     np.testing.assert_allclose(isometry_loss(X)[1, 1], isometry_loss(X[1, 1]))
     assert np.isinf(isometry_loss(np.zeros((2, 2))))
-    with pytest.raises(ValueError, match="at most as many columns as there are rows"):
-        isometry_loss(np.ones((2, 3)))
+    with pytest.raises(ValueError, match=r"at most as many rows .* pass X\.T"):
+        isometry_loss(np.ones((3, 2)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -119,8 +119,8 @@ def test_greedy_is_the_papers_greedy():
 
 
 def test_brute_is_the_global_optimum():
-    X = replicate(load_iris, 4, 0)[:, :15]
-    best = min(combinations(range(15), 4), key=lambda S: float(isometry_loss(X[:, list(S)])))
+    X = replicate(load_iris, 4, 0)[:15]
+    best = min(combinations(range(15), 4), key=lambda S: float(isometry_loss(X[list(S)])))
     np.testing.assert_array_equal(brute_isometry(X), best)
 
 
@@ -133,10 +133,10 @@ def test_the_two_figures_of_the_paper_on_iris_and_wine():
         for name, load, D in (("iris", load_iris, 4), ("wine", load_wine, 6)):
             X = replicate(load, D, seed)
             model = IsometryPursuit().fit(X)
-            greedy_loss = float(isometry_loss(X[:, greedy_isometry(X)]))
+            greedy_loss = float(isometry_loss(X[greedy_isometry(X)]))
             assert model.optimal_
             assert model.duality_gap_ < 1e-12
-            assert model.loss_ == pytest.approx(float(isometry_loss(X[:, model.selected_])))
+            assert model.loss_ == pytest.approx(float(isometry_loss(X[model.selected_])))
             losses[name].append((greedy_loss, model.loss_, len(model.candidates_)))
     iris, wine = (np.array(losses[name]) for name in ("iris", "wine"))
     np.testing.assert_allclose(iris.mean(axis=0), [13.79, 6.89, 6.72], atol=0.01)  # the paper: 14, 6.9, 6.7
@@ -148,7 +148,7 @@ def test_the_two_figures_of_the_paper_on_iris_and_wine():
 def test_the_global_search_is_never_worse_than_either():
     for seed in range(10):
         X = replicate(load_iris, 4, seed)
-        both = IsometryPursuit().fit(X).loss_, float(isometry_loss(X[:, greedy_isometry(X)]))
+        both = IsometryPursuit().fit(X).loss_, float(isometry_loss(X[greedy_isometry(X)]))
         best = IsometryPursuit(second_stage="global").fit(X)
         assert best.loss_ <= min(both) * (1 + 1e-12)
         assert best.optimal_
@@ -162,17 +162,17 @@ def test_every_second_stage_returns_a_loss_that_is_its_choices(stage, loss):
     model = IsometryPursuit(second_stage=stage, second_stage_loss=loss).fit(X)
     assert model.optimal_ == (stage != "swap")
     if loss == "isometry":
-        assert model.loss_ == pytest.approx(float(isometry_loss(X[:, model.selected_])))
+        assert model.loss_ == pytest.approx(float(isometry_loss(X[model.selected_])))
     else:
-        lengths = np.linalg.norm(X, axis=0)
-        W = X / lengths / np.exp(log_symmetric_length(lengths, 1.0))
+        lengths = np.linalg.norm(X, axis=1)
+        W = X.T / lengths / np.exp(log_symmetric_length(lengths, 1.0))
         assert model.loss_ == pytest.approx(np.linalg.norm(np.linalg.inv(W[:, model.selected_]), axis=1).sum())
         assert model.loss_ >= model.objective_[-1] * (1 - 1e-12)
 
 
 def test_section_6_4_two_stages_reach_the_global_optimum_of_the_basis_pursuit_loss():
     for seed in range(6):
-        X = replicate(load_iris, 4, seed)[:, :15]
+        X = replicate(load_iris, 4, seed)[:15]
         two = IsometryPursuit(second_stage_loss="basis_pursuit").fit(X)
         everywhere = IsometryPursuit(second_stage_loss="basis_pursuit", second_stage="global").fit(X)
         assert two.loss_ == pytest.approx(everywhere.loss_, rel=1e-9)
@@ -182,9 +182,9 @@ def test_section_6_4_two_stages_reach_the_global_optimum_of_the_basis_pursuit_lo
 @given(st.integers(2, 5), st.integers(0, 9999), st.floats(0.5, 2))
 def test_a_planted_orthonormal_subset_among_thousands_is_found(D, seed, power):
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((D, 2_000))
+    X = rng.standard_normal((2_000, D))
     planted = np.sort(rng.permutation(2_000)[:D])
-    X[:, planted] = orthonormal(D, rng)
+    X[planted] = orthonormal(D, rng)
     model = IsometryPursuit(power).fit(X)
     assert set(planted) <= set(model.candidates_)
     assert model.loss_ == pytest.approx(D, rel=1e-9)
@@ -194,7 +194,7 @@ def test_a_planted_orthonormal_subset_among_thousands_is_found(D, seed, power):
 
 def test_several_orthonormal_subsets_are_all_candidates():
     rng = np.random.default_rng(0)
-    X = np.hstack([orthonormal(4, rng), orthonormal(4, rng), 0.5 * rng.standard_normal((4, 50))])
+    X = np.vstack([orthonormal(4, rng), orthonormal(4, rng), 0.5 * rng.standard_normal((50, 4))])
     model = IsometryPursuit().fit(X)
     assert set(range(8)) <= set(model.candidates_)
     assert model.loss_ == pytest.approx(4)
@@ -203,7 +203,7 @@ def test_several_orthonormal_subsets_are_all_candidates():
 def test_rotation_changes_nothing():
     rng = np.random.default_rng(0)
     X = replicate(load_wine, 5, 1)
-    one, other = IsometryPursuit().fit(X), IsometryPursuit().fit(orthonormal(5, rng) @ X)
+    one, other = IsometryPursuit().fit(X), IsometryPursuit().fit(X @ orthonormal(5, rng))
     np.testing.assert_array_equal(one.candidates_, other.candidates_)
     np.testing.assert_array_equal(one.selected_, other.selected_)
     np.testing.assert_allclose(one.weights_, other.weights_, atol=1e-8)
@@ -212,8 +212,8 @@ def test_rotation_changes_nothing():
 def test_coefficients_solve_the_normalised_system():
     X = replicate(load_wine, 6, 0)
     model = IsometryPursuit().fit(X)
-    lengths = np.linalg.norm(X, axis=0)
-    W = X / lengths / np.exp(log_symmetric_length(lengths, 1.0))
+    lengths = np.linalg.norm(X, axis=1)
+    W = X.T / lengths / np.exp(log_symmetric_length(lengths, 1.0))
     np.testing.assert_allclose(W @ model.coef_.toarray(), np.eye(6), atol=1e-9)
     np.testing.assert_allclose(model.weights_, np.linalg.norm(model.coef_.toarray(), axis=1))
     assert model.weights_.sum() == pytest.approx(model.objective_[-1])
@@ -221,52 +221,71 @@ def test_coefficients_solve_the_normalised_system():
     assert model.coef_.nnz == 6 * len(model.min_norm_support_)
 
 
-def test_penalty_uses_fewer_columns():
+def test_penalty_uses_fewer_rows():
     X = replicate(load_wine, 6, 0)
     counts = [len(IsometryPursuit(penalty=p).fit(X).candidates_) for p in (0, 0.3, 0.6, 0.9)]
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] < counts[0]
 
 
-def test_selector_manners():
-    frame = pd.DataFrame(replicate(load_iris, 4, 0)).add_prefix("flower ")
+def test_names_in_and_out():
+    frame = pd.DataFrame(replicate(load_iris, 4, 0)).add_prefix("feature ")
     model = IsometryPursuit().fit(frame)
-    names = model.get_feature_names_out()
-    np.testing.assert_array_equal(names, frame.columns[model.selected_])
-    chosen = model.set_output(transform="pandas").transform(frame)
-    assert list(chosen.columns) == list(names)
-    np.testing.assert_array_equal(model.get_support(indices=True), model.selected_)
+    assert list(model.feature_names_in_) == list(frame.columns)
+    coordinates = model.set_output(transform="pandas").transform(frame)
+    assert list(coordinates.columns) == list(model.get_feature_names_out()) == [f"isometrypursuit{k}" for k in range(4)]
+
+
+def test_coordinates_in_the_chosen_rows_make_the_rows_again():
+    X = replicate(load_iris, 4, 0)
+    model = IsometryPursuit().fit(X)
+    np.testing.assert_array_equal(model.components_, X[model.selected_])
+    np.testing.assert_allclose(model.transform(X) @ model.components_, X, atol=1e-9)
+    np.testing.assert_allclose(model.transform(X[model.selected_]), np.eye(4), atol=1e-9)
+
+
+def test_rows_beside_the_space_of_the_chosen_ones_are_projected_onto_it():
+    X = np.hstack([np.vstack([np.eye(2), np.full((1, 2), 0.4)]), np.zeros((3, 1))])
+    model = IsometryPursuit().fit(X)
+    np.testing.assert_allclose(model.transform([[2.0, 3.0, 7.0]]), [[2.0, 3.0]], atol=1e-12)
+
+
+def test_who_passes_the_transpose_is_told():
+    X = replicate(load_iris, 4, 0)
+    with pytest.warns(UserWarning, match=r"X has 4 rows of 75 numbers.*pass X\.T"):
+        IsometryPursuit().fit(X.T)
 
 
 # degenerate input
 
 
-def test_rank_below_the_number_of_rows():
+def test_rank_below_the_dimension():
     rng = np.random.default_rng(0)
-    X = np.vstack([rng.standard_normal((3, 40)), np.zeros((2, 40))])
-    lifted, flat = IsometryPursuit().fit(orthonormal(5, rng) @ X), IsometryPursuit().fit(X[:3])
+    X = np.hstack([rng.standard_normal((40, 3)), np.zeros((40, 2))])
+    lifted, flat = IsometryPursuit().fit(X @ orthonormal(5, rng)), IsometryPursuit().fit(X[:, :3])
     assert lifted.rank_ == 3
     np.testing.assert_array_equal(lifted.selected_, flat.selected_)
     assert lifted.loss_ == pytest.approx(flat.loss_)
-    np.testing.assert_array_equal(brute_isometry(X), brute_isometry(X[:3]))
+    np.testing.assert_array_equal(brute_isometry(X), brute_isometry(X[:, :3]))
 
 
-def test_fewer_columns_than_rows():
-    X = np.random.default_rng(0).standard_normal((6, 4))
+@pytest.mark.filterwarnings("ignore:X has 4 rows of 6 numbers")
+def test_fewer_rows_than_dimensions():
+    X = np.random.default_rng(0).standard_normal((4, 6))
     np.testing.assert_array_equal(IsometryPursuit().fit(X).selected_, np.arange(4))
     assert sorted(greedy_isometry(X)) == [0, 1, 2, 3]
 
 
 def test_duplicates_share_the_weight_and_one_is_chosen():
-    X = np.hstack([np.eye(3), np.eye(3)[:, :1]])
+    X = np.vstack([np.eye(3), np.eye(3)[:1]])
     model = IsometryPursuit().fit(X)
     np.testing.assert_array_equal(model.candidates_, [0, 1, 2, 3])
     np.testing.assert_allclose(model.weights_, [0.5, 1, 1, 0.5])
     np.testing.assert_array_equal(model.selected_, [0, 1, 2])
 
 
-def test_zero_columns_never_enter():
-    X = np.hstack([np.zeros((3, 2)), np.eye(3), np.zeros((3, 1))])
+def test_zero_rows_never_enter():
+    X = np.vstack([np.zeros((2, 3)), np.eye(3), np.zeros((1, 3))])
     for stage in ("auto", "global"):
         np.testing.assert_array_equal(IsometryPursuit(second_stage=stage).fit(X).selected_, [2, 3, 4])
     np.testing.assert_array_equal(brute_isometry(X), [2, 3, 4])
@@ -275,7 +294,7 @@ def test_zero_columns_never_enter():
 @pytest.mark.parametrize("scale", [1e-150, 1e-20, 1e3, 1e20, 1e150])
 @pytest.mark.parametrize("power", [0.1, 1.0, 10.0])
 def test_no_length_and_no_power_overflows(scale, power):
-    X = np.random.default_rng(0).standard_normal((3, 20)) * scale
+    X = np.random.default_rng(0).standard_normal((20, 3)) * scale
     if power * abs(np.log10(scale)) > 300:
         with pytest.raises(ValueError, match="scale X, or lower the power"):
             IsometryPursuit(power).fit(X)
@@ -292,7 +311,7 @@ def test_other_kinds_of_arrays(prepare):
     np.testing.assert_array_equal(IsometryPursuit().fit(prepare(X)).selected_, IsometryPursuit().fit(X).selected_)
 
 
-def test_memory_mapped_columns(tmp_path):
+def test_memory_mapped_rows(tmp_path):
     X = replicate(load_iris, 4, 0)
     np.save(tmp_path / "x.npy", X)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
@@ -323,13 +342,13 @@ def test_baselines_refuse_bad_input(search):
 
 
 def test_exhaustive_search_refuses_what_nobody_would_wait_for():
-    X = np.random.default_rng(0).standard_normal((6, 500))
+    X = np.random.default_rng(0).standard_normal((500, 6))
     with pytest.raises(ValueError, match=r"There are \d+ subsets of 6 of \d+ columns, more than max_subsets=10"):
         IsometryPursuit(second_stage="exhaustive", max_subsets=10).fit(X)
 
 
 def test_same_seed_same_choice_where_nothing_is_proven():
-    X = np.random.default_rng(0).standard_normal((8, 300))
+    X = np.random.default_rng(0).standard_normal((300, 8))
     one, other = (IsometryPursuit(max_subsets=100, random_state=3).fit(X) for _ in range(2))
     assert not one.optimal_
     np.testing.assert_array_equal(one.selected_, other.selected_)
@@ -353,4 +372,8 @@ def test_the_golden_file_still_loads():
     model = pellucid.load(GOLDEN)
     np.testing.assert_array_equal(model.selected_, [0, 1])
     np.testing.assert_allclose(model.weights_, [1, 1, 0])
+    assert model.coef_.shape == (3, 2)
+    assert (model.n_samples_seen_, model.n_features_in_) == (3, 2)  # the file has its candidates in columns
     assert model.optimal_ is True
+    with pytest.raises(AttributeError, match="without its chosen rows"):
+        model.transform(np.eye(2))

@@ -129,19 +129,34 @@ def concept_retrieval(
 
 
 def isometry_loss(X: ArrayLike, power: float = 1.0) -> Any:
-    """Paper 5's loss of columns X (…, D, k), k ≤ D: Σ g(σ), g(t) = (exp(t^c) + exp(t^−c)) / 2e, over the k singular
-    values (Eq. 6 and 8). It is k for orthonormal columns and more for all others; infinite where it overflows.
+    """Paper 5's loss of rows: k for k orthonormal ones and more for all others; infinite where it overflows.
 
-    >>> float(isometry_loss([[0.0, 1.0], [1.0, 0.0]]))
+    Σ g(σ), g(t) = (exp(t^c) + exp(t^−c)) / 2e, over the k singular values (Eq. 6 and 8).
+
+    Parameters
+    ----------
+    X : (…, k, D) array, k ≤ D
+        k vectors in rows, or many such sets at once.
+    power : float, default=1.0
+        c; larger punishes lengths other than 1 more.
+
+    Returns
+    -------
+    float, or an array of them where X has more than two dimensions
+
+    Examples
+    --------
+    >>> float(isometry_loss([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]))
     2.0
     """
-    columns = np.asarray(X, dtype=np.float64)
-    if columns.ndim < 2 or columns.shape[-1] > columns.shape[-2]:
+    rows = np.asarray(X, dtype=np.float64)
+    if rows.ndim < 2 or rows.shape[-2] > rows.shape[-1]:
         raise ValueError(
-            f"isometry_loss takes at most as many columns as there are rows, but the shape is {columns.shape}."
+            f"isometry_loss takes at most as many rows as they have numbers, but the shape is {rows.shape}; if the "
+            f"vectors are columns, pass X.T."
         )
     with np.errstate(divide="ignore", over="ignore"):
-        raised = np.power(np.linalg.svd(columns, compute_uv=False), power)
+        raised = np.power(np.linalg.svd(rows, compute_uv=False), power)
         return ((np.exp(raised - 1.0) + np.exp(1.0 / raised - 1.0)) / 2.0).sum(axis=-1)
 
 
@@ -186,18 +201,18 @@ class Recovery:
     false: int
 
 
-def binary_recovery(found: ArrayLike, true: ArrayLike) -> Recovery:
-    """Compare found (p, f) with true (p, b) concepts of 0 and 1, columns in any order and up to complement."""
+def binary_recovery(found: ArrayLike, truth: ArrayLike) -> Recovery:
+    """Compare found (p, f) with the true concepts (p, b) of 0 and 1, columns in any order and up to complement."""
     from scipy.optimize import linear_sum_assignment
 
-    a, b = np.asarray(found), np.asarray(true)
+    a, b = np.asarray(found), np.asarray(truth)
     if a.ndim != 2 or b.ndim != 2 or len(a) != len(b):
-        raise ValueError(f"found and true must describe the same items, but their shapes are {a.shape} and {b.shape}.")
+        raise ValueError(f"found and truth must describe the same items, but their shapes are {a.shape} and {b.shape}.")
     if not all(((bits == 0) | (bits == 1)).all() for bits in (a, b)):
-        raise ValueError("found and true must hold 0 and 1 only.")
-    truth, signs = 2.0 * b - 1.0, 2.0 * a - 1.0
-    distances = np.rint((len(a) - np.abs(truth.T @ signs)) / 2).astype(np.int64)
-    nothing = np.rint((len(a) - np.abs(truth.sum(axis=0))) / 2).astype(np.int64)
+        raise ValueError("found and truth must hold 0 and 1 only.")
+    wanted, signs = 2.0 * b - 1.0, 2.0 * a - 1.0
+    distances = np.rint((len(a) - np.abs(wanted.T @ signs)) / 2).astype(np.int64)
+    nothing = np.rint((len(a) - np.abs(wanted.sum(axis=0))) / 2).astype(np.int64)
     # as good as a constant is as good as unmatched: a column per true concept stands for that
     rows, columns = linear_sum_assignment(np.hstack([distances, np.tile(nothing[:, None], (1, b.shape[1]))]))
     best = nothing.copy()
@@ -208,17 +223,18 @@ def binary_recovery(found: ArrayLike, true: ArrayLike) -> Recovery:
 
 
 def cosine_neighbours(
-    train: ArrayLike, test: ArrayLike, k: int = 30, *, block: int = 1 << 24
+    train: ArrayLike, test: ArrayLike, n_neighbors: int = 30, *, block: int = 1 << 24
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The k rows of train (n, d) with the largest cosine to each row of test (m, d): which (m, k), and the cosines.
+    """The k = ``n_neighbors`` rows of train (n, d) nearest to each row of test (m, d): which (m, k), and the cosines.
 
     Products are made in float32, in blocks of at most ``block`` numbers of train, so float16 and memory-mapped rows
     cost no copy of the whole. Of equal cosines the earlier row comes first; a row of zeros has the cosine 0 with all.
     """
     rows, queries = as_matrix(train, "train"), as_matrix(test, "test")
     check_width(queries, rows.shape[1], "test", "train")
+    k = n_neighbors
     if not 1 <= k <= len(rows):
-        raise ValueError(f"k must be from 1 to the number of training rows, {len(rows)}, but is {k}.")
+        raise ValueError(f"n_neighbors must be from 1 to the number of training rows, {len(rows)}, but is {k}.")
     which = np.zeros((len(queries), k), dtype=np.int64)
     best = np.full((len(queries), k), -np.inf, dtype=np.float32)
     height = max(k, min(len(rows), block // rows.shape[1], 8192))
@@ -280,14 +296,14 @@ def soft_knn_accuracy(
     train_labels: ArrayLike,
     test: ArrayLike,
     test_labels: ArrayLike,
-    k: int = 30,
+    n_neighbors: int = 30,
     temperature: float = 0.03,
     *,
     hard: bool = False,
 ) -> float:
-    """Share of test rows whose label the k nearest training rows by cosine vote for (paper 4, Appendix J).
+    """Share of test rows whose label the nearest training rows by cosine vote for (paper 4, Appendix J).
 
-    >>> soft_knn_accuracy([[1.0, 0.0], [0.0, 1.0]], ["a", "b"], [[1.0, 0.1], [0.2, 1.0]], ["a", "a"], k=2)
+    >>> soft_knn_accuracy([[1.0, 0.0], [0.0, 1.0]], ["a", "b"], [[1.0, 0.1], [0.2, 1.0]], ["a", "a"], n_neighbors=2)
     0.5
     """
     known, truth = np.asarray(train_labels), np.asarray(test_labels)
@@ -297,7 +313,7 @@ def soft_knn_accuracy(
                 f"There must be one label for each of the {len(np.asarray(rows))} rows of {name}, but the labels have "
                 f"shape {labels.shape}."
             )
-    which, cosines = cosine_neighbours(train, test, min(k, len(known)))
+    which, cosines = cosine_neighbours(train, test, min(n_neighbors, len(known)))
     return float(np.mean(neighbour_vote(known[which], cosines, temperature, hard) == truth))
 
 

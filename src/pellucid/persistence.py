@@ -47,6 +47,9 @@ MODELS = {
     "WordManifoldTransform": "pellucid.manifold",
 }
 
+# constructor parameters of files of 0.1.0.dev0 that have another name today
+RENAMED = {("BinaryAutoencoder", "tolerance"): "margin", ("CombinedConcepts", "max_sweeps"): "max_iter"}
+
 NUMPY_KINDS = {"f": "f", "i": "iu", "b": "b"}
 
 
@@ -145,7 +148,10 @@ def _build(source: Path, header: Any, tensors: dict[str, np.ndarray], before: An
     for part in ("params", "values", "text"):
         if not isinstance(header.get(part), dict):
             raise ModelFileError(f"{source} has no {part} in its header.")
-        parts[part] = header[part]
+        parts[part] = dict(header[part])
+    parts["params"] = {RENAMED.get((name, key), key): value for key, value in parts["params"].items()}
+    if name == "IsometryPursuit":
+        _turn(parts, tensors)
     unknown = set(parts["params"]) - set(inspect.signature(cls).parameters)
     if unknown:
         raise ModelFileError(f"{source} has the parameter {min(unknown)!r}, which {name} does not have.")
@@ -161,6 +167,15 @@ def _build(source: Path, header: Any, tensors: dict[str, np.ndarray], before: An
         raise ModelFileError(f"{source}: {error}") from error
     _restore(model, source, tensors, parts["values"], parts["text"])
     return model
+
+
+def _turn(parts: dict[str, dict[str, Any]], tensors: dict[str, np.ndarray]) -> None:
+    """In files of 0.1.0.dev0 isometry pursuit chose columns: its features were the candidates, which are rows today."""
+    coef = tensors.get("support_coef_")
+    if "n_samples_seen_" not in parts["values"] and coef is not None and coef.ndim == 2:
+        parts["values"]["n_samples_seen_"] = parts["values"].get("n_features_in_")
+        parts["values"]["n_features_in_"] = coef.shape[1]
+        parts["text"].pop("feature_names_in_", None)  # names of candidates; rows have none
 
 
 def _read(source: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

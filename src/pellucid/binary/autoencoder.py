@@ -47,9 +47,9 @@ class BinaryAutoencoder(BinaryModel):
     acceptance : "adaptive" accepts states of lower energy than the same search finds in noise, at most ``rank``
         independent ones and those made of them; "greedy" is for more concepts than dimensions, adding those that take
         most off the loss of Eq. 3 until there are ``max_concepts`` (ten times the dimension if None); "relative" is the
-        paper's rule, every state whose energy is within ``tolerance`` of the lowest; "exhaustive" applies the same rule
+        paper's rule, every state whose energy is within ``margin`` of the lowest; "exhaustive" applies the same rule
         to all 2^rank states that the space can hold
-    tolerance : ε of the relative rule
+    margin : ε of the relative rule
     sparsity : λ of Eq. 3, on kernels of unit norm
     max_concepts : keep no more than that many, the strongest
     kernel : "linear", or "precomputed" where X is a positive semidefinite kernel (p, p)
@@ -75,7 +75,7 @@ class BinaryAutoencoder(BinaryModel):
         "n_chains": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "acceptance": [StrOptions({"adaptive", "greedy", "relative", "exhaustive"})],
-        "tolerance": [Interval(Real, 0, 1, closed="both")],
+        "margin": [Interval(Real, 0, 1, closed="both")],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "max_concepts": [Interval(Integral, 1, None, closed="left"), None],
         "kernel": [StrOptions({"linear", "precomputed"})],
@@ -89,7 +89,7 @@ class BinaryAutoencoder(BinaryModel):
         max_iter: int = 500,
         *,
         acceptance: str = "adaptive",
-        tolerance: float = 0.05,
+        margin: float = 0.05,
         sparsity: float = 1e-5,
         max_concepts: int | None = None,
         kernel: str = "linear",
@@ -99,7 +99,7 @@ class BinaryAutoencoder(BinaryModel):
         self.n_chains = n_chains
         self.max_iter = max_iter
         self.acceptance = acceptance
-        self.tolerance = tolerance
+        self.margin = margin
         self.sparsity = sparsity
         self.max_concepts = max_concepts
         self.kernel = kernel
@@ -168,9 +168,9 @@ class BinaryAutoencoder(BinaryModel):
             space = unit_kernel(spectrum.features[:, :rank])
             return greedy_concepts(space, limit, float(self.sparsity), self.n_chains, rng)[0]
         if self.acceptance == "exhaustive":
-            return to_bits(within(U, exhaustive_states(U), float(self.tolerance)))
+            return to_bits(within(U, exhaustive_states(U), float(self.margin)))
         self.n_iter_ = self.max_iter
-        return to_bits(within(U, chain_states(U, self.n_chains, self.max_iter, rng), float(self.tolerance)))
+        return to_bits(within(U, chain_states(U, self.n_chains, self.max_iter, rng), float(self.margin)))
 
     def _adaptive(self, spectrum: Spectrum, rank: int, rng: np.random.RandomState) -> Bits:
         U = np.ascontiguousarray(spectrum.basis[:, :rank], dtype=np.float32)
@@ -183,8 +183,8 @@ class BinaryAutoencoder(BinaryModel):
         return with_made_of_others(space, spectrum.basis[:, :rank], S, float(self.sparsity))
 
 
-def within(U: FloatMatrix, states: FloatMatrix, tolerance: float) -> FloatMatrix:
-    """The paper's acceptance: states whose energy is within the tolerance of the lowest."""
+def within(U: FloatMatrix, states: FloatMatrix, margin: float) -> FloatMatrix:
+    """The paper's acceptance: states whose energy is within the margin of the lowest."""
     cost = energies(U, states)
     order = np.argsort(cost, kind="stable")[:POOL]
-    return np.asarray(states[:, order[cost[order] <= cost.min(initial=1.0) + tolerance]])
+    return np.asarray(states[:, order[cost[order] <= cost.min(initial=1.0) + margin]])

@@ -31,7 +31,7 @@ MANY_ITEMS = 2_000
     help="adaptive: no more than stand out from noise; greedy: as many as --max-concepts, also more than dimensions; "
     "relative: the paper's rule; exhaustive: all sign vectors of a space of up to 20 dimensions.",
 )  # fmt: skip
-@click.option("--tolerance", type=click.FloatRange(0, 1), default=0.05, show_default=True,
+@click.option("--margin", type=click.FloatRange(0, 1), default=0.05, show_default=True,
               help="How far from the best a concept may be, by the other two rules.")  # fmt: skip
 @click.option("--max-concepts", type=click.IntRange(min=1), help="Keep no more than that many, the strongest.")
 @click.option("--branches", type=click.IntRange(min=1), default=4, show_default=True,
@@ -49,7 +49,7 @@ def command(
     method: str,
     rank: int | None,
     acceptance: str,
-    tolerance: float,
+    margin: float,
     max_concepts: int | None,
     branches: int,
     sparsity: float | None,
@@ -94,7 +94,7 @@ def command(
     else:
         from pellucid.binary import BinaryAutoencoder
 
-        model = BinaryAutoencoder(rank, acceptance=acceptance, tolerance=tolerance, max_concepts=max_concepts,
+        model = BinaryAutoencoder(rank, acceptance=acceptance, margin=margin, max_concepts=max_concepts,
                                   random_state=seed, **given)  # fmt: skip
     with status(f"Looking for concepts of {counted(len(X))} items …"):
         model.fit(X)
@@ -110,7 +110,7 @@ def command(
 
 def refuse_options_of_the_other(ctx: click.Context, method: str) -> None:
     """An option that would be passed over is a misunderstanding."""
-    others = ("branches",) if method == "autoencoder" else ("rank", "acceptance", "tolerance", "max_concepts")
+    others = ("branches",) if method == "autoencoder" else ("rank", "acceptance", "margin", "max_concepts")
     for name in others:
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} goes with the other --method.")

@@ -102,7 +102,7 @@ def basis(found: VectorFile) -> list[int]:
     from pellucid.selection import IsometryPursuit
 
     with status("Looking for the most orthonormal rows …"):
-        fitted = IsometryPursuit(max_subsets=MAX_SUBSETS, random_state=0).fit(found.vectors.T)
+        fitted = IsometryPursuit(max_subsets=MAX_SUBSETS, random_state=0).fit(found.vectors)
     return [int(i) for i in fitted.selected_]
 
 

@@ -127,13 +127,13 @@ def _whole_numbers(ax: Axes) -> None:
     ax.xaxis.set_major_locator(require("matplotlib.ticker", "plots").MaxNLocator(integer=True, min_n_ticks=1))
 
 
-def cka_curve(model: Any, X: Any, ax: Axes | None = None, *, most: int = 24, title: str | None = None) -> Axes:
+def cka_curve(model: Any, X: Any, ax: Axes | None = None, *, n_points: int = 24, title: str | None = None) -> Axes:
     """How much of the similarities of items X (p, d) the strongest binary concepts explain, over their number (paper 2,
     Figure 5c): centred kernel alignment of a fitted ``BinaryAutoencoder`` or ``IterativeAssignment`` cut short."""
     from pellucid.metrics import cka
 
     order = np.argsort(-model.weights_, kind="stable")
-    sizes = np.unique(np.geomspace(1, max(1, len(order)), min(most, max(1, len(order)))).round().astype(int))
+    sizes = np.unique(np.geomspace(1, max(1, len(order)), min(n_points, max(1, len(order)))).round().astype(int))
     parts = model.concepts_[:, order] * np.sqrt(model.weights_[order])
     values = [cka(X, parts[:, :k]) for k in sizes] if len(order) else []
     ax = style.axes(ax, 4.8, 3.0)

@@ -73,34 +73,34 @@ def map(
     points: ArrayLike,
     ax: Axes | None = None,
     *,
-    colour: Any = None,
+    color: Any = None,
     size: float | None = None,
     label: str = "",
     title: str | None = None,
 ) -> Axes:
     """Points (n, 2) in a plane, as t-SNE or PCA leaves them (Figure 4).
 
-    ``colour`` is one name per point (None for points that only make the background), with a legend; or one number
+    ``color`` is one name per point (None for points that only make the background), with a legend; or one number
     per point, with a colour bar called ``label``.
     """
     where = np.asarray(points, dtype=float)
     if where.ndim != 2 or where.shape[1] != 2:
         raise ValueError(f"A map takes points (n, 2), but their shape is {where.shape}.")
-    if colour is not None and len(colour) != len(where):
-        raise ValueError(f"There are {len(colour)} colours for {len(where)} points.")
+    if color is not None and len(color) != len(where):
+        raise ValueError(f"There are {len(color)} colours for {len(where)} points.")
     ax = style.axes(ax, 5.8, 4.6)
     area = size if size is not None else min(30.0, max(1.5, 20_000 / max(1, len(where))))
     dots: dict[str, Any] = {"s": area, "linewidths": 0, "rasterized": len(where) > 5000}
-    if colour is None:
+    if color is None:
         ax.scatter(*where.T, color=style.BLUE, alpha=0.7, **dots)
-    elif all(isinstance(c, (int, float, np.number)) and not isinstance(c, (bool, np.bool_)) for c in colour):
-        shown = ax.scatter(where[:, 0], where[:, 1], c=np.asarray(colour, dtype=float), cmap="viridis", **dots)
+    elif all(isinstance(c, (int, float, np.number)) and not isinstance(c, (bool, np.bool_)) for c in color):
+        shown = ax.scatter(where[:, 0], where[:, 1], c=np.asarray(color, dtype=float), cmap="viridis", **dots)
         bar = ax.figure.colorbar(shown, ax=ax, shrink=0.75, pad=0.02, label=style.plain(label))
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=style.SIZE - 1, colors=style.INK)
         bar.ax.yaxis.label.set(fontsize=style.SIZE, color=style.FAINT)
     else:
-        _categories(ax, where, colour, dots, area)
+        _categories(ax, where, color, dots, area)
     ax.set_aspect("equal", adjustable="datalim")
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_color(style.LINE)

@@ -17,25 +17,23 @@ STEEP = 0.12
 LEAST = 1e-9
 
 
-def diversify(
-    items: ArrayLike, k: int, relevance: ArrayLike | None = None, *, diversity: float = 0.5
-) -> NDArray[np.int64]:
+def diversify(X: ArrayLike, k: int, relevance: ArrayLike | None = None, *, diversity: float = 0.5) -> NDArray[np.int64]:
     """Positions of k rows that are unlike each other, in the order of choice: every beginning of it is diverse too.
 
-    Rows count by their direction. Each next row adds most to ½log det(I + XᵀX) of the chosen rows X, what they tell
+    Rows count by their direction. Each next row adds most to ½log det(I + CᵀC) of the chosen rows C, what they tell
     about an unknown direction when each is seen with noise of variance 1, less what it lacks in relevance. A row that
     repeats a chosen one tells little, one that repeats two tells less; k may exceed the dimension. Rows of zeros come
     last.
 
     Parameters
     ----------
-    items : (n, d) array
+    X : (n, d) array
     k : how many to choose; all n rows come back, in order, if there are no more
     relevance : (n,) numbers, larger is better, on any scale; all rows are equally relevant if None
     diversity : 0 returns the k most relevant, 1 looks at the directions alone
     """
-    rows = as_matrix(items, "items")
-    check_finite(rows, "items")
+    rows = as_matrix(X, "X")
+    check_finite(rows, "X")
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise ValueError(f"k must be a positive whole number, got {k!r}.")
     if not isinstance(diversity, (int, float, np.number)) or not 0 <= diversity <= 1:

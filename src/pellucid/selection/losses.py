@@ -22,7 +22,7 @@ def column_lengths(X: NDArray[Any]) -> Floats:
     """‖x_p‖ of the columns of X (D, P), without overflow."""
     lengths, block = mmap_zeros(X.shape[1]), columns_in_a_block(len(X))
     for start in range(0, X.shape[1], block):
-        part = np.asarray(X[:, start : start + block], dtype=np.float64)
+        part = np.ascontiguousarray(X[:, start : start + block], dtype=np.float64)
         largest = np.abs(part).max(axis=0)
         lengths[start : start + block] = largest * np.linalg.norm(part / np.where(largest > 0, largest, 1), axis=0)
     return lengths

@@ -1,15 +1,19 @@
-"""Isometry pursuit (paper 5): the columns of a wide matrix that are as orthonormal as possible."""
+"""Isometry pursuit (paper 5): the rows that are as orthonormal as possible.
+
+The paper chooses columns of a wide matrix (D, P). Here, as everywhere, the items are rows: X is (P, D), its transpose.
+Inside, where the paper's formulas stand, columns stay columns.
+"""
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -34,38 +38,67 @@ LARGEST_LOG = 600.0
 UNLIMITED = 2**62
 
 
-class IsometryPursuit(SelectorMixin, SavedMixin, BaseEstimator):
-    """Choose as many columns of X (D, P) as it has rank, so that they are as orthonormal as possible.
+class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
+    """Choose as many rows of X (P, D) as it has rank, so that they are as orthonormal as possible.
 
-    Stage one normalises every column so that length 1 becomes the longest, and solves min ‖β‖₁,₂ : Wβ = I with a
-    certificate. Every orthonormal choice that exists is among the columns that its solutions use. Stage two finds the
-    best of those. Where X has rank below D, the space that its columns span takes the place of R^D.
+    Stage one normalises every row so that length 1 becomes the longest, and solves min ‖β‖₁,₂ : Wβ = I over the columns
+    of W, which are the normalised rows, with a certificate. Every orthonormal choice that exists is among the rows that
+    its solutions use. Stage two finds the best of those. Where X has rank below D, the space that its rows span takes
+    the place of R^D.
 
     Parameters
     ----------
-    power : c of the normalisation and of the loss; larger punishes lengths other than 1 more
-    penalty : 0 solves Wβ = I exactly; a number below 1 solves the multitask lasso instead, ‖I − Wβ‖²/2 + λ‖β‖₁,₂ with
-        λ this share of the smallest for which β = 0 (for noisy columns: fewer are used)
-    tol : relative duality gap of stage one
-    second_stage : "auto" searches the candidates by branch and bound, and where that takes too long by swaps;
-        "exhaustive" tries every subset of them; "swap" only exchanges columns; "global" searches all columns, starting
-        from what stage one and greedy search find, so it is never worse than either
-    second_stage_loss : "isometry" (Eq. 6), or "basis_pursuit", the ‖β‖₁,₂ of the chosen columns (section 6.4)
-    max_subsets : how many losses stage two may compute before it gives up the proof
-    random_state : for the random starts of stage two where nothing is proven
+    power : float, default=1.0
+        c of the normalisation and of the loss; larger punishes lengths other than 1 more.
+    penalty : float, default=0.0
+        0 solves Wβ = I exactly; a number below 1 solves the multitask lasso instead, ‖I − Wβ‖²/2 + λ‖β‖₁,₂ with λ this
+        share of the smallest for which β = 0 (for noisy rows: fewer are used).
+    tol : float, default=1e-9
+        Relative duality gap of stage one.
+    second_stage : {"auto", "exhaustive", "swap", "global"}, default="auto"
+        "auto" searches the candidates by branch and bound, and where that takes too long by swaps; "exhaustive" tries
+        every subset of them; "swap" only exchanges rows; "global" searches all rows, starting from what stage one and
+        greedy search find, so it is never worse than either.
+    second_stage_loss : {"isometry", "basis_pursuit"}, default="isometry"
+        "isometry" (Eq. 6), or the ‖β‖₁,₂ of the chosen rows (section 6.4).
+    max_subsets : int, default=10_000_000
+        How many losses stage two may compute before it gives up the proof.
+    random_state : int, RandomState or None, default=None
+        For the random starts of stage two where nothing is proven.
 
     Attributes
     ----------
-    selected_ : chosen columns, ascending
-    loss_ : their loss
-    optimal_ : whether it is proven that no other choice, among the candidates (or all columns), has a smaller loss
-    candidates_ : columns that some optimal solution of stage one uses, ascending
-    min_norm_support_ : columns that the solution of least Frobenius norm uses (Eq. 22)
-    coef_ : (P, D) sparse array, that solution
-    weights_ : (P,) lengths of its rows
-    objective_ : ‖β‖₁,₂ (plus the lasso's term) after each Newton step, and at the end
-    duality_gap_ : how much of it, at most, is above the optimum (relative)
-    rank_ : rank of the columns, the number of those chosen
+    selected_ : (rank_,) int array
+        Numbers of the chosen rows, ascending.
+    components_ : (rank_, D) array
+        The chosen rows.
+    loss_ : float
+        Their loss.
+    optimal_ : bool
+        Whether it is proven that no other choice, among the candidates (or all rows), has a smaller loss.
+    candidates_ : int array
+        Rows that some optimal solution of stage one uses, ascending.
+    min_norm_support_ : int array
+        Rows that the solution of least Frobenius norm uses (Eq. 22).
+    coef_ : (P, D) sparse array
+        That solution.
+    weights_ : (P,) array
+        Lengths of its rows.
+    objective_ : array
+        ‖β‖₁,₂ (plus the lasso's term) after each Newton step, and at the end.
+    duality_gap_ : float
+        How much of it, at most, is above the optimum (relative).
+    rank_ : int
+        Rank of the rows, the number of those chosen.
+    n_samples_seen_ : int
+        P, the number of rows to choose from.
+
+    Examples
+    --------
+    >>> from pellucid import IsometryPursuit
+    >>> X = [[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.7, 0.7]]
+    >>> IsometryPursuit().fit(X).selected_
+    array([1, 2])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -79,14 +112,16 @@ class IsometryPursuit(SelectorMixin, SavedMixin, BaseEstimator):
     }
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
         "selected_": Fitted("i", ("rank_",)),
+        "components_": Fitted("f", ("rank_", "n_features_in_"), optional=True),  # files of 0.1.0.dev0 lack them
         "candidates_": Fitted("i", ("candidates",)),
         "min_norm_support_": Fitted("i", ("support",)),
-        "support_coef_": Fitted("f", ("support", "dimension")),
+        "support_coef_": Fitted("f", ("support", "n_features_in_")),
         "objective_": Fitted("f", ("steps",)),
         **NAMES_IN,
     }
     _fitted_values: ClassVar[dict[str, type]] = {
         "n_features_in_": int,
+        "n_samples_seen_": int,
         "rank_": int,
         "loss_": float,
         "optimal_": bool,
@@ -113,39 +148,79 @@ class IsometryPursuit(SelectorMixin, SavedMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: object = None) -> IsometryPursuit:
-        """Choose among the columns of X (D, P).
+        """Choose among the rows of X.
 
-        X may be a ``dask.array``, or :class:`pellucid.rows.Blocks` that hold a row for each column (P, D): the passes
-        over all columns then go through blocks, and only columns that a solution may use are held.
+        Parameters
+        ----------
+        X : (P, D) array, ``dask.array`` or :class:`pellucid.rows.Blocks`
+            P candidates of D numbers each. The passes over blocks go through one at a time, and only rows that a
+            solution may use are held.
+        y : ignored
+
+        Returns
+        -------
+        self
         """
         self._validate_params()
-        space = Normalised(self._columns(X), float(self.power))
+        columns = self._columns(X)
+        space = Normalised(columns, float(self.power))
         found = basis_pursuit(space.scaled, ridge=float(self.penalty), tol=float(self.tol))
         used = found.weights > 0
-        self.rank_ = space.rank
         self.candidates_ = found.candidates
         self.min_norm_support_ = found.candidates[used]
         rows = found.weights[used, None] * (found.V @ space.take(self.min_norm_support_)).T  # β_p = η_p V w_p
         self.support_coef_ = space.enlarge * space.rotate_back(rows)
         self.objective_ = space.enlarge * found.objective
-        self.duality_gap_ = float(found.gap)
-        choice, columns = self._second_stage(space)
-        self.selected_ = columns[choice.columns]
+        self.duality_gap_ = float(found.duality_gap)
+        choice, among = self._second_stage(space)
+        self.selected_ = among[choice.columns]
         self.rank_ = len(self.selected_)
+        self.components_ = np.ascontiguousarray(columns.take(self.selected_).T)
         shift = space.log_enlarge if self.second_stage_loss == "basis_pursuit" else 0.0
         with np.errstate(over="ignore"):
             self.loss_ = float(np.exp(choice.log_loss + shift))
         self.optimal_ = choice.proven
+        if 1 < self.rank_ == self.n_samples_seen_ < self.n_features_in_:
+            warnings.warn(
+                f"X has {self.n_samples_seen_} rows of {self.n_features_in_} numbers, and all of them are chosen: "
+                f"none depends on the others. Rows are chosen here: if yours are columns, pass X.T.",
+                stacklevel=2,
+            )
         return self
+
+    def transform(self, X: Any) -> Floats:
+        """Coordinates of rows in the chosen ones, (n, rank_): the C with least ‖X − C·components_‖.
+
+        As the chosen rows are nearly orthonormal, distances stay nearly what they were.
+
+        Parameters
+        ----------
+        X : (n, D) array
+
+        Returns
+        -------
+        C : (n, rank_) array
+        """
+        check_is_fitted(self, "selected_")
+        if not hasattr(self, "components_"):
+            raise AttributeError("This model comes from a file without its chosen rows; fit it again to transform.")
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(rows @ np.linalg.pinv(self.components_))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.rank_
 
     def _columns(self, X: Any) -> Columns:
         if is_lazy(X):
-            blocks = X if isinstance(X, Blocks) else Blocks(X.T)
+            blocks = X if isinstance(X, Blocks) else Blocks(X)
             self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = len(blocks)
+            self.n_samples_seen_, self.n_features_in_ = blocks.shape
             return BlockColumns(blocks)
         half = getattr(X, "dtype", None) == np.float16
-        return Columns(validate_data(self, X, dtype=np.float32 if half else [np.float64, np.float32]))
+        rows = validate_data(self, X, dtype=np.float32 if half else [np.float64, np.float32])
+        self.n_samples_seen_ = len(rows)
+        return Columns(rows.T)
 
     def _second_stage(self, space: Normalised) -> tuple[Choice, Ints]:
         """The choice, as positions in the columns that it was made from, and those columns."""
@@ -167,24 +242,18 @@ class IsometryPursuit(SelectorMixin, SavedMixin, BaseEstimator):
     def coef_(self) -> csr_array:
         check_is_fitted(self, "support_coef_")
         count, dimension = self.support_coef_.shape
-        pointers = np.zeros(self.n_features_in_ + 1, dtype=np.int64)
+        pointers = np.zeros(self.n_samples_seen_ + 1, dtype=np.int64)
         pointers[self.min_norm_support_ + 1] = dimension
         np.cumsum(pointers, out=pointers)
         index = np.tile(np.arange(dimension), count)
-        return csr_array((self.support_coef_.ravel(), index, pointers), shape=(self.n_features_in_, dimension))
+        return csr_array((self.support_coef_.ravel(), index, pointers), shape=(self.n_samples_seen_, dimension))
 
     @property
     def weights_(self) -> Floats:
         check_is_fitted(self, "support_coef_")
-        weights = np.zeros(self.n_features_in_)
+        weights = np.zeros(self.n_samples_seen_)
         weights[self.min_norm_support_] = np.linalg.norm(self.support_coef_, axis=1)
         return weights
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "selected_")
-        mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self.selected_] = True
-        return mask
 
 
 class Normalised:
@@ -199,12 +268,12 @@ class Normalised:
         self.power = power
         lengths = columns.raw_lengths() if isinstance(columns, BlockColumns) else column_lengths(columns.X)
         if not lengths.any():
-            raise ValueError("X has only zeros, so there is no column to choose.")
+            raise ValueError("X has only zeros, so there is no row to choose.")
         logs = log_symmetric_length(lengths, power)
         self.log_enlarge = float(logs.min())
         if np.isinf(self.log_enlarge):
             raise ValueError(
-                f"The power {power:g} makes every column infinitely far from length 1; scale X, or lower the power."
+                f"The power {power:g} makes every row infinitely far from length 1; scale X, or lower the power."
             )
         self.enlarge = float(np.exp(min(self.log_enlarge, LARGEST_LOG)))
         inverse = np.divide(1.0, lengths, out=lengths, where=lengths > 0)  # in place: these are as many as columns
@@ -239,15 +308,41 @@ class Normalised:
 
 
 def greedy_isometry(X: ArrayLike, power: float = 1.0) -> Ints:
-    """Paper 5's GreedySearch: column after column of X (D, P), each time the one that keeps the isometry loss of all
-    so far the smallest; in the order of choice, as many as X has rank."""
+    """Paper 5's GreedySearch: row after row, each time the one that keeps the isometry loss of all so far the smallest.
+
+    Parameters
+    ----------
+    X : (P, D) array
+        P candidates of D numbers each.
+    power : float, default=1.0
+        c of the loss; see :func:`pellucid.metrics.isometry_loss`.
+
+    Returns
+    -------
+    (rank of X,) int array
+        Numbers of the chosen rows, in the order of choice.
+    """
     space = _space(X, power)
     return np.asarray(space.nonzero[greedy(space.objective(space.nonzero, ISOMETRY, space.rank)).columns])
 
 
 def brute_isometry(X: ArrayLike, power: float = 1.0) -> Ints:
-    """Paper 5's BruteSearch: the columns of X (D, P), as many as its rank, with the smallest isometry loss of all
-    choices, ascending. Found by branch and bound, so most choices are never looked at; the answer is the same."""
+    """Paper 5's BruteSearch: the rows, as many as X has rank, with the smallest isometry loss of all choices.
+
+    Found by branch and bound, so most choices are never looked at; the answer is the same.
+
+    Parameters
+    ----------
+    X : (P, D) array
+        P candidates of D numbers each.
+    power : float, default=1.0
+        c of the loss; see :func:`pellucid.metrics.isometry_loss`.
+
+    Returns
+    -------
+    (rank of X,) int array
+        Numbers of the chosen rows, ascending.
+    """
     space = _space(X, power)
     objective = space.objective(space.nonzero, ISOMETRY, space.rank)
     return np.asarray(space.nonzero[best_choice(objective, UNLIMITED, np.random.RandomState(0)).columns])
@@ -258,4 +353,4 @@ def _space(X: ArrayLike, power: float) -> Normalised:
     check_finite(data, "X")
     if not isinstance(power, (int, float, np.number)) or not 0 < power < np.inf:
         raise ValueError(f"power must be a positive number, got {power!r}.")
-    return Normalised(Columns(data), float(power))
+    return Normalised(Columns(data.T), float(power))

@@ -44,14 +44,14 @@ class Pursuit:
     weights : their η in the solution of least norm (zero where it does not use them)
     For D > 24 the optimal set is known as well as the tolerance asks: where the gap is above 1e-12, these are a
     solution within it from the middle of that set, which uses every column that could not be ruled out.
-    gap : how much of the objective, at most, is above the optimum (relative)
+    duality_gap : how much of the objective, at most, is above the optimum (relative)
     objective : after each Newton step, and at the end
     """
 
     V: Floats
     candidates: Ints
     weights: Floats
-    gap: float
+    duality_gap: float
     objective: Floats
 
 

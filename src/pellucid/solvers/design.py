@@ -63,13 +63,13 @@ class Columns:
     def take(self, part: Ints | slice) -> Floats:
         wanted = part if self.index is None else self.index[part]
         if self.scale is None:
-            return np.asarray(self.X[:, wanted], dtype=np.float64)
+            return np.ascontiguousarray(self.X[:, wanted], dtype=np.float64)
         if isinstance(wanted, slice):
-            return np.asarray(np.multiply(self.X[:, wanted], self.scale[wanted], dtype=np.float64))
+            return np.asarray(np.multiply(self.X[:, wanted], self.scale[wanted], dtype=np.float64, order="C"))
         out = mmap_zeros(self.dimension * len(wanted)).reshape(self.dimension, -1)
-        rows = range(self.dimension) if out.nbytes > LARGE else [slice(None)]  # a second copy is small
-        for row in rows:
-            np.multiply(self.X[row, wanted], self.scale[wanted], out=out[row])
+        for start in range(0, len(wanted), self.block):  # the copy that picking makes stays small
+            some = wanted[start : start + self.block]
+            np.multiply(self.X[:, some], self.scale[some], out=out[:, start : start + self.block])
         return np.asarray(out)
 
     def scaled(self, scale: Floats) -> Columns:
@@ -100,11 +100,19 @@ class Columns:
         def part(first: int, last: int) -> None:
             for start in range(first, last, self.block):
                 some = slice(start, min(start + self.block, last))
-                product = V @ self.take(some)
+                product = self._product(V, some)
                 np.einsum("ij,ij->j", product, product, out=out[some])
 
         run_rows(part, self.count, min_rows=self.block)
         return out
+
+    def _product(self, V: Floats, part: slice) -> Floats:
+        """V w_p, without a scaled copy of the columns where they stand side by side."""
+        if self.scale is None or self.index is not None:
+            return np.asarray(V @ self.take(part))
+        product = V @ np.asarray(self.X[:, part], dtype=np.float64)
+        product *= self.scale[part]
+        return np.asarray(product)
 
     def forms(self, S: Floats) -> Floats:
         """w_pᵀ S w_p of every column."""
