@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from reproductions.data import load_mnist
 from sklearn.cluster import KMeans
 from sklearn.decomposition import MiniBatchDictionaryLearning
 
@@ -23,7 +24,6 @@ from pellucid.clusters.communities import louvain, modularity, neighbour_graph
 from pellucid.clusters.learning import begin, sweep
 from pellucid.clusters.objective import Dictionary, Penalties
 from pellucid.clusters.starts import first_dictionary
-from pellucid.datasets import load_mnist
 
 PAPER = Penalties(0.01, 0.1, 1.0, 1.0, "ridge", True)
 # the sweeps whose growth is measured

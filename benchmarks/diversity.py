@@ -7,10 +7,11 @@ import matplotlib
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from reproductions.data import DatasetNotFound, load_coco_captions
 
 from pellucid._core.arrays import unit_rows
 from pellucid._core.threads import one_blas_thread
-from pellucid.datasets import DatasetNotFound, load_coco_captions, load_scenes
+from pellucid.datasets import load_scenes
 from pellucid.selection import diversify
 from pellucid.selection.losses import BASIS_PURSUIT
 from pellucid.selection.search import Objective, greedy, swap

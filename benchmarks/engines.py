@@ -63,7 +63,7 @@ def run(results: Path) -> None:
 def problems() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     folder = os.environ.get("PELLUCID_DATA")
     if folder and (Path(folder) / "coco_captions.npz").is_file():
-        from pellucid.datasets import load_coco_captions
+        from reproductions.data import load_coco_captions
 
         X, name = load_coco_captions().vectors.astype(np.float32), "COCO captions"
     else:

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from reproductions.data import load_cifar10, load_mnist
 from scipy import sparse
 
 from benchmarks.harness import Row, compare, report
-from pellucid.datasets import load_cifar10, load_mnist
 from pellucid.manifold import PatchManifoldTransform, SphericalKMeans
 from pellucid.manifold.nearest import build_cells, nearest_atoms, nearest_by_product
 from pellucid.manifold.patches import Images

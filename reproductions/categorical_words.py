@@ -10,7 +10,7 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 
 from pellucid.binary import Analogram, BinaryAutoencoder, concept_projection
-from pellucid.datasets import DatasetNotFound, load_words
+from reproductions.data import DatasetNotFound, load_words
 
 QUARTET = ("king", "queen", "man", "woman")
 COUNTS = (10, 30, 100, 300, 1000)

@@ -57,7 +57,7 @@ def split_task(
 
 def coco_captions() -> Task:
     """COCO captions by image: 1 500 images train (all captions), 300 validate, 700 query, the rest are candidates."""
-    from pellucid.datasets import load_coco_captions, load_coco_concept_words, load_vocabulary
+    from reproductions.data import load_coco_captions, load_coco_concept_words, load_vocabulary
 
     data, words, vocabulary = load_coco_captions(), load_coco_concept_words(), load_vocabulary()
     images, first = np.unique(data.image_id, return_index=True)
@@ -108,7 +108,7 @@ def flickr8k(centre: bool = True) -> Task:
 
     Concepts that nobody has, and their fine labels, are left out; there is no text encoder to go with the images.
     """
-    from pellucid.datasets import load_flickr8k
+    from reproductions.data import load_flickr8k
 
     data = load_flickr8k()
     kept = data.coarse.any(axis=0)

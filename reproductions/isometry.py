@@ -13,12 +13,12 @@ from sklearn.datasets import load_iris, load_wine
 
 from pellucid import IsometryPursuit
 from pellucid._core.threads import one_blas_thread
-from pellucid.datasets import DatasetNotFound, load_axes, load_ethanol
 from pellucid.metrics import isometry_loss
 from pellucid.selection import greedy_isometry
 from pellucid.selection.losses import ISOMETRY, log_loss, log_symmetric_length
 from reproductions import isometry_figures as figures
 from reproductions.common import stamp, write
+from reproductions.data import DatasetNotFound, load_axes, load_ethanol
 from reproductions.molecules import angle_triples, angles, local_tangents, torsion_gradients, torsion_quadruples
 
 REPLICATES = 25

@@ -28,10 +28,10 @@ from pellucid.clusters.coding import Coder, row_costs
 from pellucid.clusters.communities import modularity, neighbour_graph, partition
 from pellucid.clusters.objective import Penalties
 from pellucid.clusters.starts import first_dictionary
-from pellucid.datasets import load_isolet, load_mnist, load_usps
 from pellucid.metrics import clustering_error
 from reproductions import mtcluster_figures as figures
 from reproductions.common import stamp, write
+from reproductions.data import load_isolet, load_mnist, load_usps
 
 SEEDS = range(5)
 SUBSAMPLES = 5

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from pellucid import ConceptSubspaces
-from pellucid.datasets import DatasetNotFound
 from reproductions import slics_figures
 from reproductions.common import Task, coco_captions, flickr8k, scenes, stamp, write
+from reproductions.data import DatasetNotFound
 from reproductions.slics_methods import (
     chosen,
     cones,

@@ -10,9 +10,10 @@ from sklearn.manifold import TSNE
 
 from pellucid import ConceptSubspaces, plots
 from pellucid._core.arrays import unit_rows
-from pellucid.datasets import load_coco_captions, load_flickr8k, load_scenes
+from pellucid.datasets import load_scenes
 from pellucid.search import Collection, ConceptSearch
 from reproductions.common import Task, stamp
+from reproductions.data import load_coco_captions, load_flickr8k
 from reproductions.slics_methods import evaluate
 
 SIZES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20)

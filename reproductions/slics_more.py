@@ -10,11 +10,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from pellucid import ConceptSubspaces
 from pellucid._core.arrays import unit_rows
-from pellucid.datasets import load_coco_captions
 from pellucid.metrics import top_k
 from pellucid.preparation import CenteredNormalizer, procrustes
 from pellucid.search.quantised import TokenPool, unit_tokens
 from reproductions.common import Task
+from reproductions.data import load_coco_captions
 from reproductions.slics_methods import MEASURES, chosen, cones, evaluate
 
 TOKENS, CODES = 32, 256

@@ -18,7 +18,6 @@ import numpy as np
 
 from pellucid._core.atomic import atomic_path
 from pellucid._core.threads import one_blas_thread
-from pellucid.datasets import load_cifar10
 from pellucid.manifold import PatchManifoldTransform
 from pellucid.manifold.nearest_codes import pooled
 from pellucid.manifold.patches import Images
@@ -26,6 +25,7 @@ from pellucid.manifold.spectral import solve_pairs
 from pellucid.manifold.statistics import PairStatistics
 from pellucid.manifold.threshold_codes import ActiveAtoms, active_atoms, add_whole_images
 from pellucid.metrics import merge_neighbours, neighbour_vote
+from reproductions.data import load_cifar10
 from reproductions.smt_mnist import Stopwatch, kept, peak, told
 
 PAPER = {1000: 58.7, 2000: 63.7, 4000: 67.2, 8000: 70.7, 16000: 74.0, 32000: 77.4, 50000: 79.4}

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from pellucid import ConceptSubspaces, PatchManifoldTransform
-from pellucid.datasets import load_cifar10
 from pellucid.metrics import concept_retrieval
 from pellucid.preparation import CenteredNormalizer
+from reproductions.data import load_cifar10
 from reproductions.smt_cifar import RECIPE
 
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]

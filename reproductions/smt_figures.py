@@ -9,8 +9,8 @@ from sklearn.decomposition import TruncatedSVD
 
 from pellucid import SparseManifoldTransform, WordManifoldTransform
 from pellucid._core.arrays import unit_rows
-from pellucid.datasets import load_wikitext2
 from pellucid.manifold.words import tokens_of, word_statistics
+from reproductions.data import load_wikitext2
 
 BLUE, ORANGE, GREY = "#0072b2", "#e69f00", "#c5ccd3"
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from pellucid._core.arrays import unit_rows
 from pellucid._core.atomic import atomic_path
-from pellucid.datasets import load_mnist
 from pellucid.manifold import PatchManifoldTransform
 from pellucid.manifold.base import BATCH
 from pellucid.manifold.nearest_codes import graph_of_codes, look_up, pooled
 from pellucid.manifold.patches import Images
 from pellucid.manifold.spectral import solve_graph
 from pellucid.metrics import soft_knn_accuracy
+from reproductions.data import load_mnist
 from reproductions.glove import glove
 
 DIMENSIONS = (2, 3, 4, 8, 16, 32)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from pellucid import PatchManifoldTransform, plots
-from pellucid.datasets import load_mnist
 from pellucid.metrics import cosine_neighbours, neighbour_vote
+from reproductions.data import load_mnist
 from reproductions.smt_mnist import DIMENSIONS, PAPER, RECIPE
 
 

@@ -1,4 +1,4 @@
-"""Loaders of real data: what they say when a file is missing or wrong, and the real files where there are any."""
+"""Loaders of the papers' data: what they say when a file is missing or wrong, and the real files where there are any."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from pellucid import datasets
-from pellucid.datasets import Dataset, DatasetDamaged, DatasetNotFound, catalogue, reading
-from pellucid.datasets.catalogue import CATALOGUE, Facts
+from reproductions import data as datasets
+from reproductions.data import Dataset, DatasetDamaged, DatasetNotFound, catalogue, reading
+from reproductions.data.catalogue import CATALOGUE, Facts
 
 LOADERS: dict[str, Callable[..., Dataset]] = {
     "coco_captions.npz": datasets.load_coco_captions,
@@ -57,7 +56,7 @@ def fake(shape: tuple[int, ...], kind: str) -> np.ndarray[Any, Any]:
 def test_every_file_of_the_catalogue_has_a_loader() -> None:
     assert set(LOADERS) == set(CATALOGUE)
     exported = {getattr(datasets, name) for name in datasets.__all__ if name.startswith("load_")}
-    assert exported == {*LOADERS.values(), datasets.load_scenes}
+    assert exported == {*LOADERS.values()}
 
 
 def test_everything_in_all_exists() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid.datasets.catalogue import CATALOGUE, Facts
+from reproductions.data.catalogue import CATALOGUE, Facts
 
 VARIABLE = "PELLUCID_DATA"
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid.datasets.reading import read
+from reproductions.data.reading import read
 
 Folder = str | os.PathLike[str] | None
 
