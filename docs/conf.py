@@ -13,3 +13,15 @@ html_title = "Pellucid"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = True
+
+
+def setup(app):
+    """Write the pages of the API reference before Sphinx looks for pages."""
+    import sys
+    from pathlib import Path
+
+    here = Path(__file__).parent
+    sys.path.insert(0, str(here))
+    import reference
+
+    reference.write(here / "api")

@@ -1,6 +1,7 @@
 """The package as a whole: what imports what, and what an import costs."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -144,6 +145,49 @@ def test_public_names_exist():
     assert set(pellucid.__all__) <= set(dir(pellucid))
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         pellucid.nonsense  # noqa: B018
+
+
+def test_every_room_is_an_attribute_with_a_list_of_its_names():
+    rooms = {room_of(path) for path in SOURCE.rglob("*.py")} - {"", "_core", "cli"}
+    assert rooms == {name for name, home in pellucid._PUBLIC.items() if home is None}
+    for room in rooms:
+        module = getattr(pellucid, room)
+        assert len(module.__all__) == len(set(module.__all__))
+        for name in module.__all__:
+            assert getattr(module, name) is not None
+    for name, home in pellucid._PUBLIC.items():
+        assert home is None or name in getattr(pellucid, home).__all__
+
+
+def results_of(cls):
+    """Names of classes of this package that the public methods of a class say they return."""
+    paths = [path for path in SOURCE.rglob("*.py") if room_of(path) not in {"explorer", "plots", "cli"}]
+    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    for name, method in inspect.getmembers(cls, inspect.isfunction):
+        said = method.__annotations__.get("return", "")
+        if not name.startswith("_") and said in classes:
+            yield said
+
+
+@pytest.mark.parametrize("room", sorted(ESTIMATORS | {"search"}))
+def test_what_a_public_method_returns_is_public(room):
+    public = {name for each in ESTIMATORS | {"search", "rows", "solvers"} for name in getattr(pellucid, each).__all__}
+    for name in getattr(pellucid, room).__all__:
+        thing = getattr(getattr(pellucid, room), name)
+        if inspect.isclass(thing):
+            assert {*results_of(thing)} <= public, f"{name} returns what is not in any __all__"
+
+
+def test_the_rule_sees_the_results_of_methods():
+    assert {"Stability", "AtomCounts"} <= {*results_of(pellucid.ConceptSubspaces)}
+
+
+@pytest.mark.parametrize("name", sorted(pellucid.persistence.MODELS))
+def test_the_first_line_of_transform_says_what_comes_out_with_its_shape(name):
+    model = getattr(getattr(pellucid, pellucid.persistence.MODELS[name].split(".")[1]), name)
+    if hasattr(model, "transform"):
+        assert "(n" in inspect.getdoc(model.transform).splitlines()[0]
 
 
 def test_every_dependency_has_a_lowest_version():

@@ -12,6 +12,24 @@ from numpy.typing import ArrayLike, NDArray
 from pellucid._core.arrays import unit_rows
 from pellucid._core.checks import as_matrix, check_finite, check_width
 
+__all__ = [
+    "Recovery",
+    "Retrieval",
+    "average_precision",
+    "binary_recovery",
+    "cka",
+    "clustering_error",
+    "concept_retrieval",
+    "cosine_neighbours",
+    "isometry_loss",
+    "matched_labels",
+    "mean_average_precision",
+    "merge_neighbours",
+    "neighbour_vote",
+    "soft_knn_accuracy",
+    "top_k",
+]
+
 
 def average_precision(relevance: ArrayLike, k: int = 20) -> NDArray[np.float64]:
     """AP@k of ranked lists: relevance (n, ≥k) of 0/1, best first → (n,).

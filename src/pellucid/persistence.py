@@ -23,6 +23,8 @@ from pellucid import __version__
 from pellucid._core.atomic import atomic_path
 from pellucid._core.saved import Fitted, SavedMixin
 
+__all__ = ["ModelFileError", "load", "save"]
+
 FORMAT = 1
 KEY = "pellucid"
 PREPARATION = "preparation_"

@@ -19,6 +19,8 @@ from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid.rows import Blocks, as_blocks, is_lazy, lazily
 
+__all__ = ["CenteredNormalizer", "procrustes"]
+
 # rows that are prepared at a time, so that a memory map is never copied whole
 BLOCK_ROWS = 65_536
 

@@ -29,6 +29,8 @@ SAME_ATOM = 0.9
 class Stability:
     """What refitting on resampled rows says about a model. Means over the runs; nan where a label is constant.
 
+    Attributes
+    ----------
     concept_names : (S,)
     atom_cosine : (M,) of each atom with its partner in a refit (partners within a concept, best pairing overall)
     cone_overlap : (S,) mean squared cosine of the principal angles between a cone's span and the refit's: 1 is the

@@ -63,7 +63,7 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         return tags
 
     def transform(self, X: Any) -> Any:
-        """One vector for each image, of unit length (zeros for a blank image); blocks give blocks."""
+        """Embeddings (n, n_components) of images, of unit length, zeros for a blank one; blocks give blocks."""
         if is_lazy(X):
             check_is_fitted(self, "components_")
             self._check_shape(BlockImages(X if isinstance(X, Blocks) else Blocks(X), self.channels == "grey"))

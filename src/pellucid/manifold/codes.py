@@ -127,7 +127,7 @@ class NearestCode(Code):
         return self.metric == "cosine"
 
     def transform(self, X: ArrayLike) -> Any:
-        """Sparse codes (n, K) with a single 1 a row."""
+        """Sparse codes (n, n_atoms) with a single 1 a row, at the nearest atom."""
         data = self._rows(X)
         found = self.predict(data)
         present = data.any(axis=1) if self._cosine else np.ones(len(data), dtype=bool)
@@ -176,7 +176,7 @@ class ThresholdCode(Code):
         self.random_state = random_state
 
     def transform(self, X: ArrayLike) -> Any:
-        """Sparse codes (n, K) of 0 and 1; a row may have none."""
+        """Sparse codes (n, n_atoms) of 0 and 1, 1 where the cosine passes the threshold; a row may have none."""
         data = self._rows(X)
         present = np.asarray(data.any(axis=1))[:, None]
         parts = []
@@ -216,7 +216,7 @@ class LassoCode(Code):
         self.random_state = random_state
 
     def transform(self, X: ArrayLike) -> Any:
-        """Sparse codes (n, K)."""
+        """Sparse codes (n, n_atoms), non-negative: those of the lasso."""
         data = self._rows(X)
         parts = [
             sparse.csr_array(lasso(data[start : start + BLOCK], self.atoms_, float(self.alpha), positive=True).codes)

@@ -68,9 +68,9 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
 
     Attributes
     ----------
-    selected_ : (rank_,) int array
+    selected_ : (k,) int array
         Numbers of the chosen rows, ascending.
-    components_ : (rank_, D) array
+    components_ : (k, D) array
         The chosen rows.
     loss_ : float
         Their loss.
@@ -89,7 +89,7 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
     duality_gap_ : float
         How much of it, at most, is above the optimum (relative).
     rank_ : int
-        Rank of the rows, the number of those chosen.
+        k, the rank of the rows and the number of those chosen.
     n_samples_seen_ : int
         P, the number of rows to choose from.
 
@@ -189,7 +189,7 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         return self
 
     def transform(self, X: Any) -> Floats:
-        """Coordinates of rows in the chosen ones, (n, rank_): the C with least ‖X − C·components_‖.
+        """Coordinates (n, k) of rows in the k chosen ones: the C with least ‖X − C·B‖, B the chosen rows.
 
         As the chosen rows are nearly orthonormal, distances stay nearly what they were.
 
@@ -199,7 +199,7 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
 
         Returns
         -------
-        C : (n, rank_) array
+        C : (n, k) array
         """
         check_is_fitted(self, "selected_")
         if not hasattr(self, "components_"):

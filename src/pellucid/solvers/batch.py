@@ -28,6 +28,8 @@ _local = threading.local()
 class Codes:
     """Codes with their certificate.
 
+    Attributes
+    ----------
     codes : (n, m)
     kkt : (n,), how far the worst coefficient of a row is from its own optimum, as a share of the row's largest
         correlation with an atom: zero exactly at a minimiser, and the same if X or an atom is rescaled
