@@ -155,7 +155,7 @@ def beside(cells: list[str], method: Callable, problems: list[PlantedConcepts]) 
         S = method(problem.X, problem.S.shape[1])
         found = binary_recovery(S, problem.S)
         fit = cka(problem.X, S * np.sqrt(concept_weights(problem.X, S)))
-        after = improve_concepts(problem.X, S, max_iter=3)
+        after = improve_concepts(problem.X, S, max_sweeps=3)
         exact = binary_recovery(after.concepts, problem.S).exact
         losses = after.losses[0], after.losses[-1]
         measured.append((found.exact, found.distances.mean(), found.false, fit, *losses, exact, after.cka))

@@ -1,4 +1,4 @@
-"""Loaders of the papers' data: what they say of a file that is missing or wrong, and the real files if there are any."""
+"""Loaders of the papers' data: what they say of a missing or wrong file, and the real files if there are any."""
 
 from __future__ import annotations
 

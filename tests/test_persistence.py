@@ -76,7 +76,6 @@ def test_every_model_of_the_library_has_a_golden_file():
 
 def test_parameters_that_had_another_name_are_read_under_the_name_of_today():
     assert pellucid.load(GOLDEN / "binary_autoencoder.safetensors").margin == 0.05
-    assert pellucid.load(GOLDEN / "combined_concepts.safetensors").max_iter == 10
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ MODELS = {
 }
 
 # constructor parameters of files of 0.1.0.dev0 that have another name today
-RENAMED = {("BinaryAutoencoder", "tolerance"): "margin", ("CombinedConcepts", "max_sweeps"): "max_iter"}
+RENAMED = {("BinaryAutoencoder", "tolerance"): "margin"}
 
 NUMPY_KINDS = {"f": "f", "i": "iu", "b": "b"}
 

@@ -109,14 +109,14 @@ class BinaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin,
             nearest_bits(self.overlaps_, np.ascontiguousarray(self._scores(data[rows])), bits[rows])
         return bits
 
-    def inverse_transform(self, S: ArrayLike) -> Floats:
-        """Items (n, d) that have these bits."""
+    def inverse_transform(self, X: ArrayLike) -> Floats:
+        """Items (n, d) that have the bits X (n, b)."""
         check_is_fitted(self, "concepts_")
         self._refuse_kernel("inverse_transform")
-        codes = np.asarray(S, dtype=np.float64)
+        codes = np.asarray(X, dtype=np.float64)
         if codes.ndim != 2 or codes.shape[1] != len(self.components_):
             raise ValueError(
-                f"S must have {len(self.components_)} columns, one per concept; its shape is {codes.shape}."
+                f"X must have {len(self.components_)} columns, one per concept; its shape is {codes.shape}."
             )
         return np.asarray(codes @ self.components_ + self.intercept_)
 

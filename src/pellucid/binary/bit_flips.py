@@ -43,7 +43,7 @@ class LocalSearchResult:
     cka: float
 
 
-def improve_concepts(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5, max_iter: int = 10) -> LocalSearchResult:
+def improve_concepts(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5, max_sweeps: int = 10) -> LocalSearchResult:
     """Local search from concepts S (p, b) of items X (p, d): each sweep flips, concept after concept, the bits that
     lower the loss of Eq. 3 most, one at a time, and fits the weights again; until no flip helps."""
     data = as_matrix(X, "X")
@@ -56,19 +56,19 @@ def improve_concepts(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5, max_ite
         return LocalSearchResult(bits[:, :0], np.zeros(0), np.zeros(1), 0, 0.0)
     features = features / np.sqrt(norm)
     with one_blas_thread():
-        bits, weights, losses, flips = flip_bits(features, bits, penalty, max_iter)
+        bits, weights, losses, flips = flip_bits(features, bits, penalty, max_sweeps)
     largest = float(np.abs(data).max())
     return LocalSearchResult(
         bits, weights * norm * largest**2, np.array(losses), flips, alignment(features, bits, weights)
     )
 
 
-def flip_bits(features: Floats, S: Bits, sparsity: float, max_iter: int) -> tuple[Bits, Floats, list[float], int]:
+def flip_bits(features: Floats, S: Bits, sparsity: float, max_sweeps: int) -> tuple[Bits, Floats, list[float], int]:
     """Concepts and weights after the local search, for a kernel of unit norm, the losses on the way, and the flips."""
     weights = fit_weights(features, S, sparsity)
     bits, weights = S[:, weights > 0], weights[weights > 0]
     losses, flips = [kernel_loss(features, bits, weights, sparsity)], 0
-    for _ in range(max_iter):
+    for _ in range(max_sweeps):
         after = bits.copy()
         flipped = sum(flip_concept(features, after, weights, j, sparsity) for j in range(bits.shape[1]))
         if not flipped:

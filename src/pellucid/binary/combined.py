@@ -37,7 +37,7 @@ class CombinedConcepts(BinaryModel):
     sparsity : λ of Eq. 3, on kernels of unit norm, in the fit of the weights at the end
     min_weight, simplicity : as in :class:`IterativeAssignment`
     max_attempts : attempts of step 2 at most; twelve in a row that are in vain end it
-    max_iter : passes over all bits at most, in step 3
+    max_sweeps : passes over all bits at most, in step 3
     kernel : "linear", or "precomputed" where X is a positive semidefinite kernel (p, p)
     random_state : seed; the same seed gives the same bits
 
@@ -55,7 +55,7 @@ class CombinedConcepts(BinaryModel):
         "min_weight": [Interval(Real, 0, 1, closed="left")],
         "simplicity": [Interval(Real, 0, None, closed="left")],
         "max_attempts": [Interval(Integral, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "max_sweeps": [Interval(Integral, 0, None, closed="left")],
         "kernel": [StrOptions({"linear", "precomputed"})],
         "random_state": ["random_state"],
     }
@@ -67,7 +67,7 @@ class CombinedConcepts(BinaryModel):
         min_weight: float = 0.02,
         simplicity: float = 0.5,
         max_attempts: int = 60,
-        max_iter: int = 10,
+        max_sweeps: int = 10,
         kernel: str = "linear",
         random_state: Any = None,
     ) -> None:
@@ -75,7 +75,7 @@ class CombinedConcepts(BinaryModel):
         self.min_weight = min_weight
         self.simplicity = simplicity
         self.max_attempts = max_attempts
-        self.max_iter = max_iter
+        self.max_sweeps = max_sweeps
         self.kernel = kernel
         self.random_state = random_state
 
@@ -91,7 +91,7 @@ class CombinedConcepts(BinaryModel):
             given = assigned(features, np.arange(len(data)), simplicity, min_weight)
             pool = unique_columns(np.hstack([sampled, given]))
             S, lengths = search(features, pool, simplicity, min_weight, int(self.max_attempts), rng)
-            flipped = flip_bits(features, S, simplicity / len(data), int(self.max_iter))[0]
+            flipped = flip_bits(features, S, simplicity / len(data), int(self.max_sweeps))[0]
             flipped, _, length = described(features, distinct_concepts(flipped))
             if length < lengths[-1]:
                 S, lengths = flipped, [*lengths, length]
