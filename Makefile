@@ -65,10 +65,12 @@ bench: $(VENV)/.dev
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m reproductions
 
-# the page of the explorer; what it makes is committed, so only changing web/ needs Node
+# the page of the explorer: what the service says of itself, types from that, checks, the bundle;
+# all of it is committed, so only changing web/ or the service needs Node
 # (npm install, since npm ci refuses a lock file without the binaries for other systems)
-web:
-	cd web && npm install --no-save --no-audit --no-fund && npm run check && npm run build
+web: $(VENV)/.core
+	$(BIN)/python tools/openapi.py
+	cd web && npm install --no-save --no-audit --no-fund && npm run types && npm run check && npm run build
 
 # Debian's Chromium and axe-core are fetched if they are not there; `make test` runs these tests where a Chromium is
 browser: $(VENV)/.dev

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 WEB = ROOT / "web"
 PAGE = ROOT / "src" / "pellucid" / "explorer" / "page"
-SINGLE = ("index.html", "package-lock.json", "svelte.config.js", "tsconfig.json", "vite.config.js")
+SINGLE = ("index.html", "openapi.json", "package-lock.json", "svelte.config.js", "tsconfig.json", "vite.config.js")
 
 
 def test_the_page_was_built_from_this_source():
@@ -31,6 +31,14 @@ def test_the_page_was_built_from_this_source():
     for name in sorted([*files, *SINGLE]):
         digest.update(f"{name}\0{(WEB / name).read_text(encoding='utf-8')}\0".encode())
     assert (PAGE / "source.txt").read_text().strip() == digest.hexdigest(), "web/ has changed: run make web and commit"
+
+
+def test_the_types_of_the_page_are_those_of_the_service():
+    """web/src/lib/schema.d.ts is made from this file, and both are part of the sum above."""
+    from tools.openapi import TARGET, description
+
+    committed = json.loads(TARGET.read_text(encoding="utf-8"))
+    assert committed == json.loads(description()), "the HTTP service has changed: run make web and commit"
 
 
 def test_the_lock_file_names_no_registry():

@@ -1,123 +1,34 @@
-// The HTTP service, in its own words.
+// The HTTP service, in its own words: ./schema comes from the description that the service gives of itself (make web).
 
-export interface Column {
-  name: string;
-  kind: "label" | "labels" | "text" | "other";
-  values: string[];
-  counts: number[];
-}
-export interface Info {
-  name: string;
-  folder: string;
-  count: number;
-  dimension: number;
-  engine: string;
-  columns: Column[];
-  text_column: string | null;
-  has_thumbnails: boolean;
-  model: string | null;
-  concepts: string[];
-  gated: boolean;
-  n_clusters: number | null;
-  n_binary: number | null;
-  files: Record<string, string>;
-  image_shape: number[] | null;
-  version: string;
-}
-export interface Status {
-  progress: Record<string, number>;
-  failed: Record<string, string>;
-}
-export interface Item {
-  id: string;
-  row: number;
-  [column: string]: unknown;
-}
-export interface Hit {
-  rank: number;
-  score: number;
-  id: string;
-  item: Item;
-  shares: number[] | null;
-}
-export interface Part {
-  concept: string;
-  share: number;
-}
-export interface Parts {
-  id: string;
-  parts: Part[];
-  explained: number;
-}
-export interface Explanation {
-  names: string[];
-  terms: number[];
-  residual: number;
-  cosine: number;
-  residual_share: number;
-  words: string[][];
-}
-export interface Concept {
-  name: string;
-  n_atoms: number;
-  captions: { word: string; left: number }[];
-  strongest: number | null;
-  mean_share: number | null;
-  labelled: number | null;
-  stability: { overlap: number | null; auc: number | null; auc_random: number | null; auc_permuted: number | null } | null;
-  top: Hit[];
-}
-export interface Cooccurrence {
-  concepts: string[];
-  counts: number[];
-  matrix: number[][];
-  items: number;
-}
-export interface Selection {
-  count: number;
-  items: Item[];
-  shares: number[] | null;
-  labels: Record<string, [string, number][]>;
-}
-export interface BinaryConcept {
-  concept: number;
-  count: number;
-  share: number;
-  words: string[];
-  label: { name: string; correlation: number } | null;
-  top: Item[];
-}
-export interface Cluster {
-  cluster: number;
-  count: number;
-  own: number | null;
-  common: number | null;
-  words: string[];
-  top: Item[];
-}
-export interface Clusters {
-  n_atoms: number;
-  n_common: number;
-  clusters: Cluster[];
-}
-export interface Analogram {
-  names: string[];
-  items: Item[] | null;
-  by: "items" | "model";
-  cka: number | null;
-  share: number;
-  nodes: { x: number; y: number; items: number[] }[];
-  edges: [number, number, number][];
-  concepts: { share: number; items: number[] }[];
-}
-export interface Query {
-  x: string;
-  concept?: string[] | null;
-  without?: string[] | null;
-  k: number;
-  diverse?: boolean;
-  score?: "cosine" | "gated";
-}
+import type { components, paths } from "./schema";
+
+type Schemas = components["schemas"];
+export type Info = Schemas["CollectionInfo"];
+export type Status = Schemas["Status"];
+export type Item = Schemas["Item"];
+export type Hit = Schemas["Hit"];
+export type Parts = Schemas["Parts"];
+export type Explanation = Schemas["ExplanationOut"];
+export type Concept = Schemas["Concept"];
+export type Cooccurrence = Schemas["Cooccurrence"];
+export type Selection = Schemas["Selection"];
+export type Binary = Schemas["Binary"];
+export type BinaryConcept = Schemas["BinaryConcept"];
+export type Cluster = Schemas["Cluster"];
+export type Clusters = Schemas["Clusters"];
+export type Analogram = Schemas["AnalogramOut"];
+/** The page always asks for one item, by its id. */
+export type Query = Schemas["SearchRequest"] & { x: string };
+
+export type Layout = NonNullable<NonNullable<Asked<paths["/api/map"]["get"]>>["layout"]>;
+
+type Json<Operation> = Operation extends { responses: { 200: { content: { "application/json": infer Answer } } } }
+  ? Answer
+  : never;
+type Asked<Operation> = Operation extends { parameters: { query?: infer Parameters } } ? Parameters : never;
+type Sent<Operation> = Operation extends { requestBody: { content: { "application/json": infer Body } } } ? Body : never;
+type Getting = { [P in keyof paths]: paths[P] extends { get: object } ? P : never }[keyof paths];
+type Posting = { [P in keyof paths]: paths[P] extends { post: object } ? P : never }[keyof paths];
 
 export class Problem extends Error {
   constructor(
@@ -141,52 +52,51 @@ async function ask(path: string, init?: RequestInit): Promise<Response> {
   throw new Problem(told.detail ?? `The explorer answered ${answer.status}.`, answer.status);
 }
 
-const address = (path: string, parameters: Record<string, string | number>) =>
-  `${path}?${new URLSearchParams(Object.entries(parameters).map(([key, value]) => [key, String(value)]))}`;
+/** A path with its parameters; a list is given value by value, and what is not given is left out. */
+export function address<P extends Getting>(path: P, parameters?: Asked<paths[P]["get"]>): string {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(parameters ?? {})) {
+    for (const one of [value ?? []].flat()) query.append(key, String(one));
+  }
+  return query.size ? `${path}?${query}` : path;
+}
 
-async function get<T>(path: string, parameters: Record<string, string | number> = {}, signal?: AbortSignal): Promise<T> {
+async function get<P extends Getting>(path: P, parameters?: Asked<paths[P]["get"]>, signal?: AbortSignal): Promise<Json<paths[P]["get"]>> {
   return (await ask(address(path, parameters), { signal })).json();
 }
 
-async function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+async function post<P extends Posting>(path: P, body: Sent<paths[P]["post"]>, signal?: AbortSignal): Promise<Json<paths[P]["post"]>> {
   const headers = { "content-type": "application/json" };
   return (await ask(path, { method: "POST", headers, body: JSON.stringify(body), signal })).json();
 }
 
-async function bytes(path: string, parameters: Record<string, string> = {}): Promise<ArrayBuffer> {
+async function bytes<P extends Getting>(path: P, parameters?: Asked<paths[P]["get"]>): Promise<ArrayBuffer> {
   return (await ask(address(path, parameters))).arrayBuffer();
 }
 
 export const api = {
-  collection: () => get<Info>("/api/collection"),
-  status: () => get<Status>("/api/status"),
-  map: async (layout: string) => new Float32Array(await bytes("/api/map", { layout })),
+  collection: () => get("/api/collection"),
+  status: () => get("/api/status"),
+  map: async (layout: Layout) => new Float32Array(await bytes("/api/map", { layout })),
   shares: async (concept: string) => new Float32Array(await bytes("/api/shares", { concept })),
   strongest: async () => new Uint16Array(await bytes("/api/strongest")),
-  labels: async (column: string, value?: string) =>
-    new Uint16Array(await bytes("/api/labels", value === undefined ? { column } : { column, value })),
-  items: (parameters: { find?: string; row?: number; k?: number }, signal?: AbortSignal) =>
-    get<{ items: Item[] }>("/api/items", parameters as Record<string, string | number>, signal),
-  item: (id: string) => get<Item>("/api/item", { id }),
-  parts: (id: string) => get<Parts>("/api/parts", { id }),
-  search: (query: Query, signal?: AbortSignal) => post<{ hits: Hit[] }>("/api/search", query, signal),
-  explain: (x: string, y: string[], words: boolean, signal?: AbortSignal) =>
-    post<{ explanations: Explanation[] }>("/api/explain", { x, y, words }, signal),
-  concepts: () => get<{ concepts: Concept[]; vocabulary: string; can_check: boolean }>("/api/concepts"),
-  cooccurrence: () => get<Cooccurrence>("/api/cooccurrence"),
-  stability: (n_runs: number) => post<{ started: boolean }>("/api/stability", { n_runs }),
-  rename: (concept: string, name: string) =>
-    post<{ concepts: string[]; saved: boolean }>("/api/rename", { concept, name }),
-  selection: (layout: string, polygon: [number, number][], k: number) =>
-    post<Selection>("/api/selection", { layout, polygon, k }),
-  binary: () => get<{ cka: number; concepts: BinaryConcept[] }>("/api/binary"),
-  bits: async (concept: number) => new Uint16Array(await bytes("/api/bits", { concept: String(concept) })),
-  clusters: () => get<Clusters>("/api/clusters"),
+  labels: async (column: string, value?: string) => new Uint16Array(await bytes("/api/labels", { column, value })),
+  items: (wanted: Asked<paths["/api/items"]["get"]>, signal?: AbortSignal) => get("/api/items", wanted, signal),
+  item: (id: string) => get("/api/item", { id }),
+  parts: (id: string) => get("/api/parts", { id }),
+  search: async (query: Query, signal?: AbortSignal) => (await post("/api/search", query, signal)).hits as Hit[],
+  explain: (x: string, y: string[], words: boolean, signal?: AbortSignal) => post("/api/explain", { x, y, words }, signal),
+  concepts: () => get("/api/concepts"),
+  cooccurrence: () => get("/api/cooccurrence"),
+  stability: (n_runs: number) => post("/api/stability", { n_runs }),
+  rename: (concept: string, name: string) => post("/api/rename", { concept, name }),
+  selection: (layout: Layout, polygon: [number, number][], k: number) => post("/api/selection", { layout, polygon, k }),
+  binary: () => get("/api/binary"),
+  bits: async (concept: number) => new Uint16Array(await bytes("/api/bits", { concept })),
+  clusters: () => get("/api/clusters"),
   predict: async () => new Uint16Array(await bytes("/api/predict")),
-  atoms: async (cluster: number | null) =>
-    new Float32Array(await bytes("/api/atoms", cluster === null ? {} : { cluster: String(cluster) })),
+  atoms: async (cluster: number | null) => new Float32Array(await bytes("/api/atoms", { cluster })),
   reconstruct: async (id: string) => new Float32Array(await bytes("/api/reconstruct", { id })),
-  analogram: (asked: { items: string[] | null; by: string; max_nodes: number }, signal?: AbortSignal) =>
-    post<Analogram>("/api/analogram", asked, signal),
+  analogram: (asked: Sent<paths["/api/analogram"]["post"]>, signal?: AbortSignal) => post("/api/analogram", asked, signal),
   thumbnail: (id: string) => address("/api/thumbnail", { id }),
 };
