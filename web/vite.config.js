@@ -12,7 +12,15 @@ function sourceHash() {
       .filter((entry) => entry.isFile())
       .map((entry) => `${entry.parentPath}/${entry.name}`.replaceAll("\\", "/")),
   );
-  const files = [...folders, "index.html", "openapi.json", "package-lock.json", "svelte.config.js", "tsconfig.json", "vite.config.js"];
+  const files = [
+    ...folders,
+    "index.html",
+    "openapi.json",
+    "package-lock.json",
+    "svelte.config.js",
+    "tsconfig.json",
+    "vite.config.js",
+  ];
   const hash = createHash("sha256");
   for (const file of files.sort()) hash.update(`${file}\0${readFileSync(file, "utf8").replaceAll("\r\n", "\n")}\0`);
   return hash.digest("hex");
@@ -22,7 +30,11 @@ function sourceHash() {
 export default defineConfig({
   plugins: [
     svelte(),
-    { name: "source-hash", apply: "build", closeBundle: () => writeFileSync(`${PAGE}/source.txt`, sourceHash() + "\n") },
+    {
+      name: "source-hash",
+      apply: "build",
+      closeBundle: () => writeFileSync(`${PAGE}/source.txt`, sourceHash() + "\n"),
+    },
   ],
   build: {
     outDir: PAGE,

@@ -26,7 +26,9 @@ type Json<Operation> = Operation extends { responses: { 200: { content: { "appli
   ? Answer
   : never;
 type Asked<Operation> = Operation extends { parameters: { query?: infer Parameters } } ? Parameters : never;
-type Sent<Operation> = Operation extends { requestBody: { content: { "application/json": infer Body } } } ? Body : never;
+type Sent<Operation> = Operation extends { requestBody: { content: { "application/json": infer Body } } }
+  ? Body
+  : never;
 type Getting = { [P in keyof paths]: paths[P] extends { get: object } ? P : never }[keyof paths];
 type Posting = { [P in keyof paths]: paths[P] extends { post: object } ? P : never }[keyof paths];
 
@@ -61,11 +63,19 @@ export function address<P extends Getting>(path: P, parameters?: Asked<paths[P][
   return query.size ? `${path}?${query}` : path;
 }
 
-async function get<P extends Getting>(path: P, parameters?: Asked<paths[P]["get"]>, signal?: AbortSignal): Promise<Json<paths[P]["get"]>> {
+async function get<P extends Getting>(
+  path: P,
+  parameters?: Asked<paths[P]["get"]>,
+  signal?: AbortSignal,
+): Promise<Json<paths[P]["get"]>> {
   return (await ask(address(path, parameters), { signal })).json();
 }
 
-async function post<P extends Posting>(path: P, body: Sent<paths[P]["post"]>, signal?: AbortSignal): Promise<Json<paths[P]["post"]>> {
+async function post<P extends Posting>(
+  path: P,
+  body: Sent<paths[P]["post"]>,
+  signal?: AbortSignal,
+): Promise<Json<paths[P]["post"]>> {
   const headers = { "content-type": "application/json" };
   return (await ask(path, { method: "POST", headers, body: JSON.stringify(body), signal })).json();
 }
@@ -85,7 +95,8 @@ export const api = {
   item: (id: string) => get("/api/item", { id }),
   parts: (id: string) => get("/api/parts", { id }),
   search: async (query: Query, signal?: AbortSignal) => (await post("/api/search", query, signal)).hits as Hit[],
-  explain: (x: string, y: string[], words: boolean, signal?: AbortSignal) => post("/api/explain", { x, y, words }, signal),
+  explain: (x: string, y: string[], words: boolean, signal?: AbortSignal) =>
+    post("/api/explain", { x, y, words }, signal),
   concepts: () => get("/api/concepts"),
   cooccurrence: () => get("/api/cooccurrence"),
   stability: (n_runs: number) => post("/api/stability", { n_runs }),
@@ -97,6 +108,7 @@ export const api = {
   predict: async () => new Uint16Array(await bytes("/api/predict")),
   atoms: async (cluster: number | null) => new Float32Array(await bytes("/api/atoms", { cluster })),
   reconstruct: async (id: string) => new Float32Array(await bytes("/api/reconstruct", { id })),
-  analogram: (asked: Sent<paths["/api/analogram"]["post"]>, signal?: AbortSignal) => post("/api/analogram", asked, signal),
+  analogram: (asked: Sent<paths["/api/analogram"]["post"]>, signal?: AbortSignal) =>
+    post("/api/analogram", asked, signal),
   thumbnail: (id: string) => address("/api/thumbnail", { id }),
 };

@@ -31,14 +31,19 @@ export function bars(title: string, rows: { name: string; share: number }[]): st
   rows.forEach(({ name, share }, i) => {
     const y = 46 + i * 24;
     out.push(text(120, y + 13, cut(name, 18), 'text-anchor="end"'));
-    out.push(`<rect x="130" y="${y}" width="${((380 * share) / high).toFixed(1)}" height="17" rx="3" fill="${colour(name)}"/>`);
+    out.push(
+      `<rect x="130" y="${y}" width="${((380 * share) / high).toFixed(1)}" height="17" rx="3" fill="${colour(name)}"/>`,
+    );
     out.push(text(136 + (380 * share) / high, y + 13, percent(share, 1)));
   });
   return frame(600, 62 + rows.length * 24, out);
 }
 
 export const partsChart = (title: string, parts: Parts) =>
-  bars(title, parts.parts.map((p) => ({ name: p.concept, share: p.share })));
+  bars(
+    title,
+    parts.parts.map((p) => ({ name: p.concept, share: p.share })),
+  );
 
 export function hitsChart(title: string, query: string, hits: Hit[]): string {
   const out = [text(16, 28, title, 'font-weight="600"'), text(16, 48, cut(query, 105), 'opacity=".7"')];
@@ -48,8 +53,15 @@ export function hitsChart(title: string, query: string, hits: Hit[]): string {
     out.push(text(44, y + 13, hit.score.toFixed(3)));
     let x = 92;
     hit.shares?.forEach((signed, j) => {
-      const share = Math.max(0, signed) / Math.max(1, hit.shares!.reduce((sum, s) => sum + Math.max(0, s), 0));
-      out.push(`<rect x="${x.toFixed(1)}" y="${y + 3}" width="${(80 * share).toFixed(1)}" height="11" fill="${colour(shared.info!.concepts[j])}"/>`);
+      const share =
+        Math.max(0, signed) /
+        Math.max(
+          1,
+          hit.shares!.reduce((sum, s) => sum + Math.max(0, s), 0),
+        );
+      out.push(
+        `<rect x="${x.toFixed(1)}" y="${y + 3}" width="${(80 * share).toFixed(1)}" height="11" fill="${colour(shared.info!.concepts[j])}"/>`,
+      );
       x += 80 * share;
     });
     out.push(text(184, y + 13, cut(caption(hit.item), 84)));
@@ -66,7 +78,9 @@ export function itemsChart(title: string, items: Item[], most = 200): string {
 }
 
 export function whyChart(title: string, why: Explanation): string {
-  const rows = why.terms.map((term, j) => ({ name: why.names[j], term })).sort((a, b) => Math.abs(b.term) - Math.abs(a.term));
+  const rows = why.terms
+    .map((term, j) => ({ name: why.names[j], term }))
+    .sort((a, b) => Math.abs(b.term) - Math.abs(a.term));
   rows.push({ name: "not in any concept", term: why.residual });
   const high = Math.max(...rows.map((r) => Math.abs(r.term)), 1e-9);
   const out = [text(16, 28, `${title}: cosine ${signed(why.cosine, 3)}`, 'font-weight="600"')];
@@ -75,7 +89,9 @@ export function whyChart(title: string, why: Explanation): string {
     const width = (170 * Math.abs(term)) / high;
     const fill = i === rows.length - 1 ? "#9aa3b2" : colour(name);
     out.push(text(150, y + 13, cut(name, 20), 'text-anchor="end"'));
-    out.push(`<rect x="${(330 - (term < 0 ? width : 0)).toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="17" rx="3" fill="${fill}"/>`);
+    out.push(
+      `<rect x="${(330 - (term < 0 ? width : 0)).toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="17" rx="3" fill="${fill}"/>`,
+    );
     out.push(text(520, y + 13, signed(term, 3)));
   });
   out.push(`<line x1="330" x2="330" y1="40" y2="${50 + rows.length * 24}" stroke="#1b1f27"/>`);
@@ -93,10 +109,14 @@ export function heatChart(title: string, names: string[], matrix: number[][]): s
     out.push(text(x, top - 8, cut(name, 16), `transform="rotate(-55 ${x} ${top - 8})"`));
     matrix[i].forEach((share, j) => {
       const fill = i === j ? "#eceef2" : css(mix([255, 255, 255], [79, 92, 214], Math.min(1, share)));
-      out.push(`<rect x="${left + j * side}" y="${top + i * side}" width="${side - 2}" height="${side - 2}" rx="3" fill="${fill}"/>`);
+      out.push(
+        `<rect x="${left + j * side}" y="${top + i * side}" width="${side - 2}" height="${side - 2}" rx="3" fill="${fill}"/>`,
+      );
       if (i !== j) {
         const ink = share > 0.55 ? "#fff" : "#1b1f27";
-        out.push(`<text x="${left + j * side + 16}" y="${top + i * side + 20}" font-size="10" text-anchor="middle" fill="${ink}" ${FONT}>${Math.round(100 * share)}</text>`);
+        out.push(
+          `<text x="${left + j * side + 16}" y="${top + i * side + 20}" font-size="10" text-anchor="middle" fill="${ink}" ${FONT}>${Math.round(100 * share)}</text>`,
+        );
       }
     });
   });
@@ -104,7 +124,11 @@ export function heatChart(title: string, names: string[], matrix: number[][]): s
 }
 
 /** Bars of several stretches each, which may leave a rest. */
-function stacks(title: string, rows: { name: string; parts: [number, string][]; note: string }[], key: [string, string][]): string {
+function stacks(
+  title: string,
+  rows: { name: string; parts: [number, string][]; note: string }[],
+  key: [string, string][],
+): string {
   const out = [text(16, 28, cut(title, 80), 'font-weight="600"')];
   let x = 130;
   for (const [name, fill] of key) {
@@ -128,24 +152,49 @@ function stacks(title: string, rows: { name: string; parts: [number, string][]; 
 
 const OWN = "#4f5cd6";
 const COMMON = "#9aa3b2";
-const PARTS: [string, string][] = [["its own", OWN], ["shared by all", COMMON]];
+const PARTS: [string, string][] = [
+  ["its own", OWN],
+  ["shared by all", COMMON],
+];
 
 export const clustersChart = (title: string, clusters: Cluster[]) =>
   stacks(
     title,
     clusters.map((c) => ({
-      name: `Cluster ${c.cluster} (${c.count})`, parts: [[c.own ?? 0, OWN], [c.common ?? 0, COMMON]], note: c.words.join(", "),
+      name: `Cluster ${c.cluster} (${c.count})`,
+      parts: [
+        [c.own ?? 0, OWN],
+        [c.common ?? 0, COMMON],
+      ],
+      note: c.words.join(", "),
     })),
     PARTS,
   );
 
 export const splitChart = (title: string, [own, common]: number[]) =>
-  stacks(title, [{ name: "parts", parts: [[own, OWN], [common, COMMON]], note: `own ${percent(own)}, shared ${percent(common)}` }], PARTS);
+  stacks(
+    title,
+    [
+      {
+        name: "parts",
+        parts: [
+          [own, OWN],
+          [common, COMMON],
+        ],
+        note: `own ${percent(own)}, shared ${percent(common)}`,
+      },
+    ],
+    PARTS,
+  );
 
 export const binaryChart = (title: string, concepts: BinaryConcept[]) =>
   stacks(
     title,
-    concepts.map((c) => ({ name: `${c.concept} (${c.count})`, parts: [[c.share, OWN]], note: c.words.join(", ") || (c.label?.name ?? "") })),
+    concepts.map((c) => ({
+      name: `${c.concept} (${c.count})`,
+      parts: [[c.share, OWN]],
+      note: c.words.join(", ") || (c.label?.name ?? ""),
+    })),
     [["share of the weights", OWN]],
   );
 
@@ -159,11 +208,15 @@ export function analogramChart(title: string, graph: Analogram): string {
   );
   const halo = 'stroke="#fff" stroke-width="4" paint-order="stroke"';
   marks(graph, at, width, height).forEach(({ x, y }, c) =>
-    out.push(`<text x="${x.toFixed(1)}" y="${(y + 4).toFixed(1)}" fill="${line(c)}" font-size="11" font-weight="650" text-anchor="middle" ${halo} ${FONT}>${c + 1}</text>`),
+    out.push(
+      `<text x="${x.toFixed(1)}" y="${(y + 4).toFixed(1)}" fill="${line(c)}" font-size="11" font-weight="650" text-anchor="middle" ${halo} ${FONT}>${c + 1}</text>`,
+    ),
   );
   for (const node of at) {
     const hidden = node.items.length === 0;
-    out.push(`<circle cx="${node.x.toFixed(1)}" cy="${node.y.toFixed(1)}" r="${hidden ? 3 : 6}" fill="${hidden ? "#fff" : "#1b1f27"}" stroke="${hidden ? "#8a93a3" : "#fff"}"/>`);
+    out.push(
+      `<circle cx="${node.x.toFixed(1)}" cy="${node.y.toFixed(1)}" r="${hidden ? 3 : 6}" fill="${hidden ? "#fff" : "#1b1f27"}" stroke="${hidden ? "#8a93a3" : "#fff"}"/>`,
+    );
     if (hidden) continue;
     const name = graph.items ? caption(graph.items[node.items[0]]) : graph.names[node.items[0]];
     const said = cut(name, 26) + (node.items.length > 1 ? ` +${node.items.length - 1}` : "");

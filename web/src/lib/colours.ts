@@ -57,7 +57,9 @@ export interface Paint {
 /** From faint to the full colour, strong values on top. */
 export function byValue(values: Float32Array, strong: Rgb, dark: boolean): Paint & { high: number } {
   const high = Math.max(1e-9, Math.min(1, nearlyHighest(values)));
-  const table = Uint32Array.from({ length: LEVELS }, (_, i) => pack(mix(faint(dark), strong, (i / (LEVELS - 1)) ** 0.8)));
+  const table = Uint32Array.from({ length: LEVELS }, (_, i) =>
+    pack(mix(faint(dark), strong, (i / (LEVELS - 1)) ** 0.8)),
+  );
   const levels = new Uint8Array(values.length);
   const colours = new Uint32Array(values.length);
   for (let i = 0; i < values.length; i++) {

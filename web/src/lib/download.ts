@@ -46,4 +46,6 @@ export async function png(svg: string): Promise<Blob> {
 }
 
 export const blob = (canvas: HTMLCanvasElement): Promise<Blob> =>
-  new Promise((done, failed) => canvas.toBlob((b) => (b ? done(b) : failed(new Error("The picture is too large."))), "image/png"));
+  new Promise((done, failed) =>
+    canvas.toBlob((b) => (b ? done(b) : failed(new Error("The picture is too large."))), "image/png"),
+  );

@@ -29,7 +29,14 @@ export function placed(graph: Analogram, width: number, height: number, aside: n
     const out = Math.atan2(y - height / 2, x - width / 2);
     const [c, s] = [Math.cos(out), Math.sin(out)];
     const anchor = c > 0.35 ? "start" : c < -0.35 ? "end" : "middle";
-    return { x, y, items: node.items, anchor, dx: anchor === "middle" ? 0 : 10 * Math.sign(c), dy: anchor === "middle" ? (s > 0 ? 20 : -11) : 4 };
+    return {
+      x,
+      y,
+      items: node.items,
+      anchor,
+      dx: anchor === "middle" ? 0 : 10 * Math.sign(c),
+      dy: anchor === "middle" ? (s > 0 ? 20 : -11) : 4,
+    };
   });
   return apart(found, aside);
 }

@@ -11,12 +11,20 @@ function opening(search: boolean, other?: "clusters" | "binary"): string[] {
   lines.push(`from pellucid.search import Collection${search && info.concepts.length ? ", ConceptSearch" : ""}`, "");
   lines.push(`collection = Collection.open(${quote(info.folder)})`);
   if (info.concepts.length) {
-    lines.push(info.model ? `model = pellucid.load(${quote(info.model)})` : "model = ...  # the model that was given to pellucid.explore");
+    lines.push(
+      info.model
+        ? `model = pellucid.load(${quote(info.model)})`
+        : "model = ...  # the model that was given to pellucid.explore",
+    );
     if (search) lines.push("search = ConceptSearch(collection, model)");
   }
   if (other) {
     const file = info.files[other];
-    lines.push(file ? `${other} = pellucid.load(${quote(file)})` : `${other} = ...  # the model that was given to pellucid.explore`);
+    lines.push(
+      file
+        ? `${other} = pellucid.load(${quote(file)})`
+        : `${other} = ...  # the model that was given to pellucid.explore`,
+    );
   }
   return lines;
 }
@@ -39,9 +47,13 @@ export interface Asked {
 export const python = {
   search(id: string, { concept = [], without = [], k, diverse, score }: Asked) {
     if (!shared.info!.concepts.length) {
-      return block(...opening(false), row(id), `positions, scores = collection.search(x, k=${k + 1})`,
+      return block(
+        ...opening(false),
+        row(id),
+        `positions, scores = collection.search(x, k=${k + 1})`,
         "for position, score in zip(positions[0][1:], scores[0][1:]):",
-        '    print(f"{score:.3f}", collection.item(position))');
+        '    print(f"{score:.3f}", collection.item(position))',
+      );
     }
     const options = [quote(id)];
     if (concept.length) options.push(`concept=${names(concept)}`);
@@ -49,58 +61,122 @@ export const python = {
     if (without.length) options.push(`without=${names(without)}`);
     if (diverse) options.push("diverse=True");
     if (score === "gated") options.push('score="gated"');
-    return block(...opening(true), `hits = search.search(${options.join(", ")})`, "for hit in hits:",
-      '    print(hit.rank, f"{hit.score:.3f}", hit.item)');
+    return block(
+      ...opening(true),
+      `hits = search.search(${options.join(", ")})`,
+      "for hit in hits:",
+      '    print(hit.rank, f"{hit.score:.3f}", hit.item)',
+    );
   },
   parts: (id: string) =>
-    block(...opening(false), row(id), "for name, share in zip(model.concept_names_, model.shares(x)[0]):  # they add up to what is explained",
-      '    print(f"{share:6.1%}  {name}")'),
+    block(
+      ...opening(false),
+      row(id),
+      "for name, share in zip(model.concept_names_, model.shares(x)[0]):  # they add up to what is explained",
+      '    print(f"{share:6.1%}  {name}")',
+    ),
   explain: (x: string, y: string) => block(...opening(true), `print(search.explain(${quote(x)}, ${quote(y)}))`),
   item: (id: string) => block(...opening(false), `print(collection.item(collection.position(${quote(id)})))`),
   map: () =>
-    block(...opening(false), "", "from sklearn.decomposition import PCA", "", "X = collection.vectors()",
-      "places = PCA(n_components=2).fit_transform(X)"),
+    block(
+      ...opening(false),
+      "",
+      "from sklearn.decomposition import PCA",
+      "",
+      "X = collection.vectors()",
+      "places = PCA(n_components=2).fit_transform(X)",
+    ),
   shares: (concept: string) => block(...opening(false), ...sharesOf(concept)),
   top: (concept: string, k: number) =>
-    block(...opening(false), ...sharesOf(concept),
-      `for row in (-share).argsort()[:${k}]:`, '    print(f"{share[row]:6.1%}", collection.ids[row])'),
+    block(
+      ...opening(false),
+      ...sharesOf(concept),
+      `for row in (-share).argsort()[:${k}]:`,
+      '    print(f"{share[row]:6.1%}", collection.ids[row])',
+    ),
   concepts: () =>
-    block(...opening(false), "shares = model.shares(collection.vectors())",
-      "for name, share in zip(model.concept_names_, shares.mean(axis=0)):", '    print(f"{share:6.1%}  {name}")'),
+    block(
+      ...opening(false),
+      "shares = model.shares(collection.vectors())",
+      "for name, share in zip(model.concept_names_, shares.mean(axis=0)):",
+      '    print(f"{share:6.1%}  {name}")',
+    ),
   cooccurrence: () =>
-    block(...opening(false), 'used = model.encode(collection.vectors(), method="omp") > 0',
+    block(
+      ...opening(false),
+      'used = model.encode(collection.vectors(), method="omp") > 0',
       "on = [used[:, model.groups_ == j].any(axis=1) for j in range(len(model.concept_names_))]",
       "for name, row in zip(model.concept_names_, on):",
-      '    print(f"{name:16}", *(f"{(row & other).sum() / max(row.sum(), 1):.2f}" for other in on))'),
+      '    print(f"{name:16}", *(f"{(row & other).sum() / max(row.sum(), 1):.2f}" for other in on))',
+    ),
   predict: () =>
-    block(...opening(false, "clusters"), "labels = clusters.predict(collection.vectors())",
-      "for cluster in range(len(clusters.atoms_)):", '    print(cluster, (labels == cluster).sum())'),
+    block(
+      ...opening(false, "clusters"),
+      "labels = clusters.predict(collection.vectors())",
+      "for cluster in range(len(clusters.atoms_)):",
+      "    print(cluster, (labels == cluster).sum())",
+    ),
   clusters: () =>
-    block(...opening(false, "clusters"), "X = collection.vectors()", "labels = clusters.predict(X)", "lengths = (X * X).sum(axis=1)",
+    block(
+      ...opening(false, "clusters"),
+      "X = collection.vectors()",
+      "labels = clusters.predict(X)",
+      "lengths = (X * X).sum(axis=1)",
       'own, common = ((clusters.reconstruct(X, parts=part) * X).sum(axis=1) / lengths for part in ("cluster", "common"))',
-      "for cluster in range(len(clusters.atoms_)):", "    mine = labels == cluster",
-      '    print(f"{cluster}: {mine.sum()} items, {own[mine].mean():.0%} its own, {common[mine].mean():.0%} shared by all")'),
+      "for cluster in range(len(clusters.atoms_)):",
+      "    mine = labels == cluster",
+      '    print(f"{cluster}: {mine.sum()} items, {own[mine].mean():.0%} its own, {common[mine].mean():.0%} shared by all")',
+    ),
   reconstruct: (id: string) =>
-    block(...opening(false, "clusters"), row(id), "for part in (\"cluster\", \"common\"):",
-      '    share = (clusters.reconstruct(x, parts=part) * x).sum() / (x * x).sum()', '    print(f"{share:6.1%}  {part}")'),
+    block(
+      ...opening(false, "clusters"),
+      row(id),
+      'for part in ("cluster", "common"):',
+      "    share = (clusters.reconstruct(x, parts=part) * x).sum() / (x * x).sum()",
+      '    print(f"{share:6.1%}  {part}")',
+    ),
   bits: (concept: number) =>
-    block(...opening(false, "binary"), "bits = binary.transform(collection.vectors())", `print(bits[:, ${concept}].sum(), "items have it")`),
+    block(
+      ...opening(false, "binary"),
+      "bits = binary.transform(collection.vectors())",
+      `print(bits[:, ${concept}].sum(), "items have it")`,
+    ),
   binary: () =>
-    block(...opening(false, "binary"), "bits = binary.transform(collection.vectors())",
+    block(
+      ...opening(false, "binary"),
+      "bits = binary.transform(collection.vectors())",
       "for concept, weight in enumerate(binary.weights_ / binary.weights_.sum()):",
-      '    print(f"{concept:3} {weight:6.1%} {bits[:, concept].sum()} items")'),
+      '    print(f"{concept:3} {weight:6.1%} {bits[:, concept].sum()} items")',
+    ),
   analogram(ids: string[] | null, by: string, nodes: number) {
     const lines = opening(false, by === "model" ? "binary" : undefined);
-    if (ids) lines.push(`names = ${JSON.stringify(ids)}`, "X = collection.vectors([collection.position(name) for name in names])");
+    if (ids)
+      lines.push(
+        `names = ${JSON.stringify(ids)}`,
+        "X = collection.vectors([collection.position(name) for name in names])",
+      );
     else
-      lines.push("names = list(model.concept_names_)", "X = [model.atoms_[model.groups_ == j].mean(axis=0) for j in range(len(names))]",
-        "X = [x / (x @ x) ** 0.5 for x in X]");
+      lines.push(
+        "names = list(model.concept_names_)",
+        "X = [model.atoms_[model.groups_ == j].mean(axis=0) for j in range(len(names))]",
+        "X = [x / (x @ x) ** 0.5 for x in X]",
+      );
     if (by === "model") lines.push("binary.concepts_ = binary.transform(X)");
     else lines.push("binary = pellucid.IterativeAssignment(4, random_state=0).fit(X)");
-    return block(...lines, "", "from pellucid.binary import analogram_of", "",
-      `view = analogram_of(binary, names=names, max_nodes=${nodes})`, 'view.graph.plot().figure.savefig("analogram.svg")',
-      'print(len(view.graph.nodes), "nodes,", len(view.weights), "concepts")');
+    return block(
+      ...lines,
+      "",
+      "from pellucid.binary import analogram_of",
+      "",
+      `view = analogram_of(binary, names=names, max_nodes=${nodes})`,
+      'view.graph.plot().figure.savefig("analogram.svg")',
+      'print(len(view.graph.nodes), "nodes,", len(view.weights), "concepts")',
+    );
   },
   selection: (ids: string[]) =>
-    block(...opening(false), `ids = ${JSON.stringify(ids)}`, "X = collection.vectors([collection.position(i) for i in ids])"),
+    block(
+      ...opening(false),
+      `ids = ${JSON.stringify(ids)}`,
+      "X = collection.vectors([collection.position(i) for i in ids])",
+    ),
 };

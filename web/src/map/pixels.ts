@@ -82,4 +82,3 @@ function makeStamp(radius: number, strength: number): Stamp {
   }
   return { size, offset: middle, cover };
 }
-

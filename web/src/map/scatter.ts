@@ -167,7 +167,10 @@ export class Scatter {
   private radius(): number {
     const n = this.paint.colours.length;
     const base = Math.min(5.5, Math.max(0.55, 100 / Math.sqrt(n + 60) + 0.5));
-    return Math.min(9, base * this.camera.zoom ** 0.4 * Math.min(1.15, Math.max(0.85, Math.sqrt(this.camera.width / 1000))));
+    return Math.min(
+      9,
+      base * this.camera.zoom ** 0.4 * Math.min(1.15, Math.max(0.85, Math.sqrt(this.camera.width / 1000))),
+    );
   }
 
   private draw() {
@@ -277,7 +280,8 @@ export class Scatter {
       this.pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
       this.moved = 0;
       this.aiming = false;
-      if (this.pointers.size === 1 && (this.lassoing || event.shiftKey)) this.drawing = [[event.offsetX, event.offsetY]];
+      if (this.pointers.size === 1 && (this.lassoing || event.shiftKey))
+        this.drawing = [[event.offsetX, event.offsetY]];
     });
     surface.addEventListener("pointermove", (event) => this.pointerMoved(event));
     surface.addEventListener("pointerup", (event) => this.pointerUp(event));
@@ -388,4 +392,3 @@ function thin(points: [number, number][], most = 40): [number, number][] {
 export function plainPaint(n: number, dot: Rgb): Paint {
   return { colours: new Uint32Array(n).fill(pack(dot)), order: null };
 }
-

@@ -1,0 +1,6 @@
+/** As wide as the Python beside it. */
+export default {
+  printWidth: 120,
+  plugins: ["prettier-plugin-svelte"],
+  overrides: [{ files: "*.svelte", options: { parser: "svelte" } }],
+};
