@@ -60,7 +60,8 @@ export function address<P extends Getting>(path: P, parameters?: Asked<paths[P][
   for (const [key, value] of Object.entries(parameters ?? {})) {
     for (const one of [value ?? []].flat()) query.append(key, String(one));
   }
-  return query.size ? `${path}?${query}` : path;
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
 }
 
 async function get<P extends Getting>(

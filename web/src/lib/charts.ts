@@ -3,7 +3,8 @@
 import type { Analogram, BinaryConcept, Cluster, Explanation, Hit, Item, Parts } from "./api";
 import { css, hex, hue, mix } from "./colours";
 import { marks, placed } from "./graph";
-import { caption, percent, shared, signed } from "./state.svelte";
+import { percent, signed } from "./format";
+import { caption, shared } from "./state.svelte";
 
 const FONT = `font-family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"`;
 const escape = (text: string) =>

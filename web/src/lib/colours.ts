@@ -54,6 +54,11 @@ export interface Paint {
   order: Uint32Array | null;
 }
 
+/** All points alike. */
+export function plainPaint(n: number, dot: Rgb): Paint {
+  return { colours: new Uint32Array(n).fill(pack(dot)), order: null };
+}
+
 /** From faint to the full colour, strong values on top. */
 export function byValue(values: Float32Array, strong: Rgb, dark: boolean): Paint & { high: number } {
   const high = Math.max(1e-9, Math.min(1, nearlyHighest(values)));

@@ -1,5 +1,6 @@
 // Every result as the lines of Python that give it.
 
+import type { Query } from "./api";
 import { shared } from "./state.svelte";
 
 const quote = (text: string) => JSON.stringify(text);
@@ -36,12 +37,17 @@ const sharesOf = (concept: string) => [
   `share = model.shares(collection.vectors())[:, list(model.concept_names_).index(${quote(concept)})]`,
 ];
 
+const chosen = (ids: string[]) => [
+  `ids = ${JSON.stringify(ids)}`,
+  "X = collection.vectors([collection.position(i) for i in ids])",
+];
+
 export interface Asked {
   concept?: string[];
   without?: string[];
   k: number;
   diverse?: boolean;
-  score?: string;
+  score?: Query["score"];
 }
 
 export const python = {
@@ -173,10 +179,12 @@ export const python = {
       'print(len(view.graph.nodes), "nodes,", len(view.weights), "concepts")',
     );
   },
-  selection: (ids: string[]) =>
+  selection: (ids: string[]) => block(...opening(false), ...chosen(ids)),
+  selectionParts: (ids: string[]) =>
     block(
       ...opening(false),
-      `ids = ${JSON.stringify(ids)}`,
-      "X = collection.vectors([collection.position(i) for i in ids])",
+      ...chosen(ids),
+      "for name, share in zip(model.concept_names_, model.shares(X).mean(axis=0)):",
+      '    print(f"{share:6.1%}  {name}")',
     ),
 };

@@ -63,11 +63,3 @@ export function caption(item: Item): string {
   const text = column ? item[column] : null;
   return typeof text === "string" && text ? text : item.id;
 }
-
-export const percent = (share: number, digits = 0) =>
-  `${(100 * share)
-    .toFixed(digits)
-    .replace(/^-(0(\.0*)?)$/, "$1")
-    .replace("-", "−")} %`;
-export const signed = (value: number, digits = 2) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
-export const many = (n: number) => n.toLocaleString("en-GB").replaceAll(",", "\u202f");

@@ -1,6 +1,6 @@
 // The map on the screen: drawing, moving, pointing, choosing. Knows nothing of items, only of rows and places.
 
-import { ground, pack, type Paint, type Rgb } from "../lib/colours";
+import { ground, type Paint } from "../lib/colours";
 import { Camera } from "./camera";
 import { Grid, inside } from "./grid";
 import { makePainter, type Painter } from "./painter";
@@ -386,9 +386,4 @@ export class Scatter {
 function thin(points: [number, number][], most = 40): [number, number][] {
   if (points.length <= most) return points;
   return Array.from({ length: most }, (_, i) => points[Math.floor((i * points.length) / most)]);
-}
-
-/** All points alike. */
-export function plainPaint(n: number, dot: Rgb): Paint {
-  return { colours: new Uint32Array(n).fill(pack(dot)), order: null };
 }
