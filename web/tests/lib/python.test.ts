@@ -1,0 +1,60 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { python } from "../../src/lib/python";
+import { shared } from "../../src/lib/state.svelte";
+import { info } from "../info";
+
+beforeEach(() => (shared.info = info()));
+const last = (code: string, from: number) => code.trimEnd().split("\n").slice(from);
+
+describe("a search as Python", () => {
+  it("names only what was asked for", () => {
+    expect(python.search("a", { k: 20 })).toContain('hits = search.search("a", k=20)\n');
+    expect(
+      python.search("a", { concept: ["animal", "plant"], without: ["plant"], k: 5, diverse: true, score: "gated" }),
+    ).toContain('search.search("a", concept=["animal", "plant"], k=5, without="plant", diverse=True, score="gated")');
+    expect(python.search("a", { k: 20, score: "cosine" })).not.toContain("score=");
+  });
+  it("does without concepts where there is no model, and passes over the item itself", () => {
+    shared.info = info({ concepts: [], model: null });
+    const code = python.search("a", { k: 20 });
+    expect(code).toContain("positions, scores = collection.search(x, k=21)");
+    expect(code).not.toMatch(/ConceptSearch|model/);
+  });
+  it("says where the model is missing if it came without a file", () => {
+    shared.info = info({ model: null });
+    expect(python.search("a", { k: 1 })).toContain("model = ...  # the model that was given to pellucid.explore");
+  });
+});
+
+describe("texts that come from the data", () => {
+  it("cannot break out of their quotes", () => {
+    const id = 'a"); import os #\n\\';
+    const [line] = last(python.item(id), -1);
+    expect(line).toBe('print(collection.item(collection.position("a\\"); import os #\\n\\\\")))');
+    expect(python.shares('x"y')).toContain('.index("x\\"y")');
+  });
+});
+
+describe("other results as Python", () => {
+  it("load the model they need", () => {
+    shared.info = info({ files: { clusters: "/data/c.safetensors" } });
+    expect(python.predict()).toContain('clusters = pellucid.load("/data/c.safetensors")');
+    expect(python.bits(3)).toContain("binary = ...  #");
+    expect(python.bits(3)).toContain("bits[:, 3].sum()");
+  });
+  it("measure parts as the page does, by shares", () => {
+    expect(python.parts("a")).toContain("model.shares(x)[0]");
+    expect(python.selectionParts(["a", "b"])).toContain("model.shares(X).mean(axis=0)");
+    expect(python.selectionParts(["a", "b"])).toContain('ids = ["a","b"]');
+  });
+  it("draw the concepts if no items are chosen", () => {
+    expect(python.analogram(null, "items", 30)).toContain("names = list(model.concept_names_)");
+    expect(python.analogram(["a"], "model", 60)).toContain("binary.concepts_ = binary.transform(X)");
+    expect(python.analogram(["a"], "model", 60)).toContain("max_nodes=60");
+  });
+  it("end with a line", () => {
+    for (const code of [python.map(), python.concepts(), python.cooccurrence(), python.clusters(), python.binary()]) {
+      expect(code).toMatch(/^import pellucid\n[^]*[^\n]\n$/);
+    }
+  });
+});
