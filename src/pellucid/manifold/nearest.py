@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import unit_rows
-from pellucid._core.kernels import kernel
+from pellucid._core.kernels import kernel, ordered_kernel
 from pellucid._core.threads import run_rows
 
 Floats32 = NDArray[np.float32]
@@ -264,7 +263,7 @@ def search_near_cells(
 
 
 # sums keep the order they are written in: reordered they become one long chain, each link waiting for the last
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
+@ordered_kernel
 def search_tiles(
     x: Floats32, tiles: Floats32, first: int, last: int, which: int, best: Any, products: Floats32
 ) -> tuple[int, Any]:
