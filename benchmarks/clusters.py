@@ -24,6 +24,7 @@ from pellucid.clusters.communities import louvain, modularity, neighbour_graph
 from pellucid.clusters.learning import begin, sweep
 from pellucid.clusters.objective import Dictionary, Penalties
 from pellucid.clusters.starts import first_dictionary
+from pellucid.rows import Blocks
 
 PAPER = Penalties(0.01, 0.1, 1.0, 1.0, "ridge", True)
 # the sweeps whose growth is measured
@@ -74,7 +75,7 @@ def beside_a_transcription() -> Row:
     start = first_dictionary(X, target, (6, 20), 30, "ridge", np.random.RandomState(0))
 
     def reached(dictionary: Dictionary) -> float:
-        return begin(X, dictionary, None, PAPER).objective[0]
+        return begin(Blocks.held(X), dictionary, None, PAPER).objective[0]
 
     def ours(sweeps: int) -> Dictionary:
         dictionary, labels = start, None
@@ -108,11 +109,11 @@ def beside_scikit_learn() -> Row:
     start = first_dictionary(X, target, (6, 20), 30, "ridge", np.random.RandomState(0))
     centres = np.array([X[target == c].mean(axis=0) for c in range(6)])
     with one_blas_thread():
-        state = begin(X, start, None, PAPER)
+        state = begin(Blocks.held(X), start, None, PAPER)
 
     def ours():
         with one_blas_thread():
-            sweep(X, state, PAPER, np.random.RandomState(0))
+            sweep(Blocks.held(X), state, PAPER, np.random.RandomState(0))
 
     def k_means():
         KMeans(6, init=centres, n_init=1, max_iter=1).fit(X)
@@ -134,10 +135,10 @@ def seconds_a_sweep(X, n_clusters: int) -> dict[int, float]:
     start = Dictionary(rows[30:].reshape(n_clusters, 20, -1), rows[:30])
     took = {}
     with one_blas_thread():
-        state = begin(X, start, None, PAPER)
+        state = begin(Blocks.held(X), start, None, PAPER)
         for number in range(1, 7):
             begun = time.process_time()
-            state = sweep(X, state, PAPER, rng)
+            state = sweep(Blocks.held(X), state, PAPER, rng)
             took[number] = time.process_time() - begun
     return {number: took[number] for number in SWEEPS}
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pellucid import ConceptSubspaces, vectors
-from pellucid.concepts.learner import Learner
+from pellucid.concepts import sweeps as concept_sweeps
 from pellucid.concepts.learning import Sweep
-from pellucid.concepts.sums import code_sums, improved_atoms
+from pellucid.concepts.sweeps import Learner, Sweeps, code_sums, improved_atoms
 from pellucid.preparation import CenteredNormalizer
 from pellucid.rows import Blocks, is_lazy
 from support.fits import CONCEPTS, FITS, all_fits, problem
@@ -201,11 +201,9 @@ def test_the_start_is_that_of_rows_in_memory(init):
 
 
 def test_gram_matrices_that_do_not_fit_take_several_passes(monkeypatch):
-    import pellucid.concepts.rows as module
-
     X, Y = problem()
     whole = ConceptSubspaces(3, max_iter=0, center=False).fit(Blocks(X, rows=70), Y)
-    monkeypatch.setattr(module, "GRAM_BYTES", 8 * 12 * 12 * 3)
+    monkeypatch.setattr(concept_sweeps, "GRAM_BYTES", 8 * 12 * 12 * 3)
     np.testing.assert_array_equal(
         ConceptSubspaces(3, max_iter=0, center=False).fit(Blocks(X, rows=70), Y).atoms_, whole.atoms_
     )
@@ -247,13 +245,12 @@ def steps_by_hand(X, Y, rows, sweeps, update="svd", batch_size=None):
     rng = np.random.RandomState(0)
     for _ in range(sweeps):
         done = Sweep(0.0, 0.0, 0, 0.0)
-        order = rng.permutation(len(cuts))
-        for number, seed in zip(order, rng.randint(2**31 - 1, size=len(cuts))):
+        for number in rng.permutation(len(cuts)):
             x, y = (data[cuts[number] : cuts[number] + rows] for data in (X, Y))
             if batch_size is None:
                 done.add(learner.step(x, y, learner.codes(x, y), reseed=False))
             else:
-                done.add(learner.batch_steps(x, y, batch_size, np.random.RandomState(seed)))
+                done.add(learner.batch_steps(x, y, batch_size, rng))
     return learner.atoms, done.squared_error / len(X)
 
 
@@ -343,23 +340,20 @@ class Stop(Exception):
 @pytest.mark.parametrize(("settings", "blocks"), FITS)
 @pytest.mark.parametrize("sweeps", [0, 1, 4])
 def test_a_fit_goes_on_from_any_sweep(settings, blocks, sweeps, tmp_path, monkeypatch):
-    import pellucid.concepts.rows as rows
-
     X, Y = problem(200)
     data = Blocks(X, rows=60) if blocks else X
     make = lambda: ConceptSubspaces(3, max_iter=6, tol=0, random_state=3, **settings, center=False)  # noqa: E731
     whole = make().fit(data, Y, validation=(X[:50], Y[:50]))
-    kind = rows.BlockRows if blocks else rows.HeldRows
-    real, calls = kind.sweep, []
+    real, calls = Sweeps.sweep, []
 
-    def stopping(self, learner, rng):
+    def stopping(self, state, rng):
         if len(calls) == sweeps:
             raise Stop
         calls.append(1)
-        return real(self, learner, rng)
+        return real(self, state, rng)
 
     with monkeypatch.context() as patch:
-        patch.setattr(kind, "sweep", stopping)
+        patch.setattr(Sweeps, "sweep", stopping)
         with contextlib.suppress(Stop):
             make().fit(data, Y, validation=(X[:50], Y[:50]), checkpoint=tmp_path / "state")
     resumed = make().fit(data, Y, validation=(X[:50], Y[:50]), checkpoint=tmp_path / "state")
@@ -368,8 +362,6 @@ def test_a_fit_goes_on_from_any_sweep(settings, blocks, sweeps, tmp_path, monkey
 
 
 def test_a_finished_fit_is_not_done_again_and_may_be_made_longer(tmp_path, monkeypatch):
-    import pellucid.concepts.rows as rows
-
     X, Y = problem()
     path = tmp_path / "state"
     short = ConceptSubspaces(3, max_iter=3, tol=0, center=False).fit(X, Y, checkpoint=path)
@@ -378,7 +370,7 @@ def test_a_finished_fit_is_not_done_again_and_may_be_made_longer(tmp_path, monke
         longer.objective_, ConceptSubspaces(3, max_iter=5, tol=0, center=False).fit(X, Y).objective_
     )
     np.testing.assert_array_equal(longer.objective_[:4], short.objective_)
-    monkeypatch.setattr(rows.HeldRows, "sweep", None)
+    monkeypatch.setattr(Sweeps, "sweep", None)
     again = ConceptSubspaces(3, max_iter=5, tol=0, center=False).fit(X, Y, checkpoint=path)
     np.testing.assert_array_equal(again.atoms_, longer.atoms_)
 

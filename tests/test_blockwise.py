@@ -2,18 +2,19 @@
 
 import contextlib
 import os
+import warnings
 from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from pellucid import CommonalityClustering, IsometryPursuit
-from pellucid.clusters import blockwise
+from pellucid.clusters import learning
 from pellucid.clusters.coding import Sums
 from pellucid.clusters.objective import Dictionary
 from pellucid.manifold import SparseManifoldTransform
-from pellucid.manifold.blockwise import part_images
+from pellucid.manifold.images import part_images
 from pellucid.manifold.transform import part_statistics
 from pellucid.manifold.words import part_texts
 from pellucid.metrics import clustering_error
@@ -72,7 +73,7 @@ def test_clusters_of_blocks_are_predicted_in_blocks(planted):
     np.testing.assert_allclose(np.concatenate(list(costs)), held.transform(X), atol=1e-9)
 
 
-def test_an_empty_cluster_gets_atoms_from_the_costly_rows_of_the_largest(planted):
+def test_an_empty_cluster_takes_the_same_rows_whether_they_are_in_blocks_or_in_memory(planted):
     X, _ = planted
     nowhere = np.linalg.qr(np.random.default_rng(1).standard_normal((12, 2)))[0].T
     X = X - X @ nowhere.T @ nowhere
@@ -81,26 +82,35 @@ def test_an_empty_cluster_gets_atoms_from_the_costly_rows_of_the_largest(planted
     atoms[1] = nowhere  # explains nothing of any row, so it stays empty
     start = Dictionary(atoms, fitted.common_atoms_)
     penalties, blocks = fitted._penalties(), Blocks(X, rows=130)
-    sums, _ = blockwise.block_sums(blocks, start, penalties)
-    assert sums.counts[1] == 0
-    new = blockwise.with_new_atoms(blocks, start, sums, 1, penalties, np.random.RandomState(0))
+    empty = learning.begin(blocks, start, None, penalties)
+    assert empty.sums.counts[1] == 0
+    new = learning.with_new_atoms(blocks, empty, 1, penalties, np.random.RandomState(0))
     np.testing.assert_allclose(np.linalg.norm(new.atoms[1], axis=1), 1)
-    found, labels = blockwise.block_sums(blocks, new, penalties)
-    assert found.counts[1] == np.count_nonzero(labels == 1) > 0
-    assert blockwise.objective(found, new, penalties) < blockwise.objective(sums, start, penalties)
+    filled = learning.refilled(blocks, empty, 1, new, penalties)
+    assert filled.sums.counts[1] == np.count_nonzero(filled.labels == 1) > 0
+    assert filled.objective[0] < empty.objective[0]
+    held = learning.with_new_atoms(Blocks.held(X), empty, 1, penalties, np.random.RandomState(0))
+    np.testing.assert_allclose(new.atoms, held.atoms, atol=1e-8)
+    whole = learning.begin(blocks, new, None, penalties)
+    np.testing.assert_array_equal(filled.labels, whole.labels)
+    np.testing.assert_allclose(filled.sums.grams, whole.sums.grams, atol=1e-9)
 
 
 class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("settings", [{"tol": 0}, {"tol": 0, "batch_size": 100}])
-@pytest.mark.parametrize("sweeps", [0, 2])
-def test_clusters_go_on_from_a_checkpoint_with_the_same_bits(planted, settings, sweeps, tmp_path, monkeypatch):
-    X, _ = planted
-    rows = Blocks(X, rows=130)
-    whole = model(max_iter=5, **settings).fit(rows)
-    real, calls = blockwise.next_state, []
+FITTED = ("atoms_", "common_atoms_", "labels_", "objective_", "inertia_", "n_iter_", "grams_")
+
+
+def same_bits(one, two, names=FITTED):
+    for name in names:
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+
+
+def stopping_at(sweeps, real):
+    """A sweep that fails after so many."""
+    calls = []
 
     def stopping(*arguments):
         if len(calls) == sweeps:
@@ -108,21 +118,79 @@ def test_clusters_go_on_from_a_checkpoint_with_the_same_bits(planted, settings, 
         calls.append(1)
         return real(*arguments)
 
+    return stopping
+
+
+def broken_fit(monkeypatch, sweeps, make, rows, path):
     with monkeypatch.context() as patch, contextlib.suppress(Stop):
-        patch.setattr(blockwise, "next_state", stopping)
-        model(max_iter=5, **settings).fit(rows, checkpoint=tmp_path / "state")
-    resumed = model(max_iter=5, **settings).fit(rows, checkpoint=tmp_path / "state")
-    for name in ("atoms_", "common_atoms_", "labels_", "objective_", "grams_"):
-        np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name))
+        for name in ("sweep", "batch_sweep"):
+            patch.setattr(learning, name, stopping_at(sweeps, getattr(learning, name)))
+        make().fit(rows, checkpoint=path)
+
+
+@pytest.mark.parametrize("settings", [{"tol": 0}, {"tol": 0, "batch_size": 100}])
+@pytest.mark.parametrize("sweeps", [0, 2])
+@pytest.mark.parametrize("kind", ["blocks", "array", "memmap"])
+def test_clusters_go_on_from_a_checkpoint_with_the_same_bits(planted, settings, sweeps, kind, tmp_path, monkeypatch):
+    rows = planted[0]
+    if kind == "blocks":
+        rows = Blocks(rows, rows=130)
+    if kind == "memmap":
+        np.save(tmp_path / "rows.npy", rows)
+        rows = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    make = partial(model, max_iter=5, **settings)
+    whole = make().fit(rows)
+    broken_fit(monkeypatch, sweeps, make, rows, tmp_path / "state")
+    same_bits(make().fit(rows, checkpoint=tmp_path / "state"), whole)
+    longer = model(max_iter=7, **settings).fit(rows, checkpoint=tmp_path / "state")
+    same_bits(longer, model(max_iter=7, **settings).fit(rows))
     with pytest.raises(ValueError, match="belongs to another fit"):
         model(max_iter=5, sparsity=0.2, **settings).fit(rows, checkpoint=tmp_path / "state")
 
 
-def test_rows_in_memory_may_have_a_checkpoint_too(planted, tmp_path):
-    X, truth = planted
-    fitted = model().fit(X, checkpoint=tmp_path / "state")
-    assert clustering_error(fitted.labels_, truth) < 0.02
-    assert (tmp_path / "state").is_file()
+STARTS = [
+    {"init": "kmeans", "n_init": 3},
+    {"init": "random", "n_init": 3, "tol": 0},
+    {"n_init": 2},
+    {"init": np.arange(900) % 3},
+    {"batch_size": 100, "init": "random", "n_init": 2},
+]
+
+
+@pytest.mark.parametrize("settings", STARTS)
+def test_a_checkpoint_changes_no_bit_of_a_fit_in_memory(planted, settings, tmp_path):
+    X = planted[0]
+    for dtype in (np.float64, np.float32):
+        make = partial(model, max_iter=6, **settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            whole = make().fit(X.astype(dtype))
+            kept = make().fit(X.astype(dtype), checkpoint=tmp_path / f"{np.dtype(dtype)}")
+        same_bits(kept, whole)
+        assert hasattr(kept, "modularity_") == hasattr(whole, "modularity_")
+
+
+@pytest.mark.parametrize("kind", ["array", "blocks"])
+@pytest.mark.parametrize("sweeps", [1, 4, 6, 11])
+def test_clusters_go_on_in_the_middle_of_any_start(planted, kind, sweeps, tmp_path, monkeypatch):
+    X = planted[0] if kind == "array" else Blocks(planted[0], rows=130)
+    make = partial(model, max_iter=4, init="random", n_init=3, tol=0)
+    whole = make().fit(X)
+    broken_fit(monkeypatch, sweeps, make, X, tmp_path / "state")
+    resumed = make().fit(X, checkpoint=tmp_path / "state")
+    same_bits(resumed, whole)
+    one = model(max_iter=4, init="random", n_init=1, tol=0).fit(X)
+    assert whole.inertia_ <= one.inertia_
+    with pytest.raises(ValueError, match="belongs to another fit"):  # each start was as long as it was to be
+        model(max_iter=5, init="random", n_init=3, tol=0).fit(X, checkpoint=tmp_path / "state")
+
+
+def test_of_several_starts_the_best_is_kept_whatever_the_rows_are_in(planted):
+    X = planted[0]
+    make = partial(model, max_iter=4, init="random", n_init=3, tol=0)
+    held, blocks = make().fit(X), make().fit(Blocks(X, rows=130))
+    np.testing.assert_array_equal(blocks.labels_, held.labels_)
+    np.testing.assert_allclose(blocks.objective_, held.objective_, rtol=1e-6)
 
 
 def test_what_blocks_cannot_do_is_said(planted):

@@ -28,6 +28,7 @@ from pellucid.clusters.atoms import (
 from pellucid.clusters.coding import Coder, code_pass, code_rows, sums_of
 from pellucid.clusters.learning import begin, refilled, sweep, with_new_atoms
 from pellucid.clusters.objective import Dictionary, Penalties, incoherence, pair_weights
+from pellucid.rows import Blocks
 from pellucid.solvers import sphere_quadratic
 
 GOLDEN = Path(__file__).parent / "golden" / "commonality_clustering.safetensors"
@@ -565,9 +566,9 @@ def test_an_empty_cluster_gets_new_atoms():
     atoms = np.concatenate([random_dictionary(3, 2, 0, 6).atoms, np.zeros((1, 2, 6))])
     atoms = np.concatenate([atoms, np.zeros((4, 2, 2))], axis=2)
     atoms[3, :, 6:] = np.eye(2)
-    state = begin(X, Dictionary(atoms, np.empty((0, 8))), None, PAPER)
+    state = begin(Blocks.held(X), Dictionary(atoms, np.empty((0, 8))), None, PAPER)
     assert state.sums.counts[3] == 0
-    after = sweep(X, state, PAPER, np.random.RandomState(0))
+    after = sweep(Blocks.held(X), state, PAPER, np.random.RandomState(0))
     assert (after.sums.counts > 0).all()
     assert after.objective[1] < after.objective[0]
 
@@ -578,6 +579,7 @@ def test_a_refill_equals_a_pass_over_all_clusters():
     drawn = random_dictionary(4, 2, 3, 6)
     atoms = np.concatenate([drawn.atoms, np.zeros((4, 2, 2))], axis=2)
     atoms[3] = np.eye(8)[6:]
+    X = Blocks.held(X)
     before = begin(X, Dictionary(atoms, np.c_[drawn.common, np.zeros((3, 2))]), None, PAPER)
     assert before.sums.counts[3] == 0
     new = with_new_atoms(X, before, 3, PAPER, np.random.RandomState(0))
@@ -594,6 +596,7 @@ def test_a_cluster_that_a_refill_leaves_without_rows_has_no_sums():
     rng = np.random.default_rng(0)
     X = unit_rows(np.eye(4)[[0] * 50] + 0.1 * rng.standard_normal((50, 4)) * [1, 1, 1, 0])
     atoms = unit_rows(np.array([[0.0, 0, 0, 1], [1, 0.5, 0, 0]]))[:, None]
+    X = Blocks.held(X)
     before = begin(X, Dictionary(atoms, np.empty((0, 4))), None, PAPER)
     assert before.sums.counts.tolist() == [0, 50]
     after = refilled(X, before, 0, Dictionary(np.r_[np.eye(4)[None, :1], atoms[1:]], np.empty((0, 4))), PAPER)

@@ -232,7 +232,7 @@ def test_same_seed_same_bits_and_interrupts_are_harmless(monkeypatch):
         ConceptSubspaces(3, init="sample", batch_size=64, random_state=7, center=False).fit(X, Y) for _ in range(2)
     )
     np.testing.assert_array_equal(one.atoms_, two.atoms_)
-    import pellucid.concepts.learner as learner
+    import pellucid.concepts.sweeps as learner
 
     calls = []
 

@@ -1,50 +1,64 @@
-"""Long fits that survive the end of their process: the state after each sweep in one file, which is whole or old."""
+"""Long fits that survive the end of their process: the state after each step in one file, which is whole or old."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from pellucid._core.atomic import atomic_path
 
 KEY = "pellucid-checkpoint"
-FORMAT = 1
+FORMAT = 2
+# metadata of a state's field that the next step does not need: it is not kept, and has a default
+TRANSIENT = {"transient": True}
 
 
 def fingerprint(*facts: Any) -> str:
-    """A short name for what a fit is made of: parameters, shapes, some of the numbers."""
+    """A short name for what something is made of: parameters, shapes, arrays; lists of these too."""
     digest = hashlib.sha256()
     for fact in facts:
-        plain = np.ascontiguousarray(fact).tobytes() if isinstance(fact, np.ndarray) else repr(fact).encode()
+        if isinstance(fact, np.ndarray) and fact.dtype != object:
+            plain = f"{fact.dtype}{fact.shape}".encode() + np.ascontiguousarray(fact).tobytes()
+        else:
+            plain = fingerprint(*fact).encode() if isinstance(fact, (list, tuple)) else repr(fact).encode()
         digest.update(hashlib.sha256(plain).digest())
     return digest.hexdigest()
 
 
 class Checkpoint:
-    """Arrays and plain values of a fit under way, in a safetensors file at ``path``; ``mark`` says which fit it is."""
+    """The state of a fit under way, in a safetensors file at ``path``; ``mark`` says which fit it is.
 
-    def __init__(self, path: str | os.PathLike[str], mark: str) -> None:
+    A state is made of arrays, sparse matrices, numbers, words, lists, dictionaries and dataclasses, of which ``kinds``
+    names all that are used.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], mark: str, kinds: Iterable[type]) -> None:
         self.path, self.mark = Path(path), mark
+        self.kinds = {kind.__name__: kind for kind in kinds}
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"{self.path.parent} does not exist, so no checkpoint can be written there.")
 
-    def save(self, arrays: dict[str, NDArray[Any]], values: dict[str, Any], rng: np.random.RandomState) -> None:
+    def save(self, state: Any, rng: np.random.RandomState) -> None:
         from safetensors.numpy import save_file
 
+        arrays: dict[str, NDArray[Any]] = {}
         _, keys, position, has_gauss, gauss = rng.get_state(legacy=True)
-        header = {"format": FORMAT, "mark": self.mark, "values": values, "random": [position, has_gauss, gauss]}
-        tensors = {name: np.ascontiguousarray(array) for name, array in {**arrays, "random": keys}.items()}
+        header = {"format": FORMAT, "mark": self.mark, "state": _plain(state, arrays)}
+        header["random"] = [_plain(keys, arrays), position, has_gauss, gauss]
         with atomic_path(self.path) as temporary:
-            save_file(tensors, temporary, metadata={KEY: json.dumps(header)})
+            save_file(arrays, temporary, metadata={KEY: json.dumps(header)})
 
-    def load(self, rng: np.random.RandomState) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
-        """What was saved, if there is anything, with ``rng`` put where it was."""
+    def load(self, rng: np.random.RandomState) -> Any:
+        """The state that was saved, or None, with ``rng`` put where it was."""
         from safetensors import SafetensorError, safe_open
 
         if not self.path.exists():
@@ -52,11 +66,10 @@ class Checkpoint:
         try:
             with safe_open(self.path, framework="numpy") as file:
                 header = json.loads((file.metadata() or {})[KEY])
-                form, mark, values, random = (header[key] for key in ("format", "mark", "values", "random"))
-                if form == FORMAT and mark == self.mark:
-                    arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 not a mapping
-                    rng.set_state(("MT19937", arrays.pop("random"), *random))
-                    return arrays, dict(values)
+                if header["format"] == FORMAT and header["mark"] == self.mark:
+                    state, random = (self._back(header[key], file.get_tensor) for key in ("state", "random"))
+                    rng.set_state(("MT19937", *random))
+                    return state
         except (OSError, SafetensorError, ValueError, TypeError, KeyError) as error:
             raise ValueError(
                 f"{self.path} is damaged or no checkpoint ({error}): remove it to begin again, or name another file."
@@ -65,3 +78,39 @@ class Checkpoint:
             f"{self.path} belongs to another fit (other data, other parameters, or another version): remove it to "
             "begin again, or name another file."
         )
+
+    def _back(self, value: Any, array: Any) -> Any:
+        """The reverse of ``_plain``."""
+        if isinstance(value, list):
+            return [self._back(item, array) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if "array" in value:
+            return array(value["array"])
+        inside = {name: self._back(item, array) for name, item in value["fields"].items()}
+        if value["kind"] == "sparse":
+            return sparse.csr_array(tuple(inside["parts"]), shape=tuple(inside["shape"]))
+        return inside if value["kind"] == "dict" else self.kinds[value["kind"]](**inside)
+
+
+def _plain(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """What JSON can say of a state; arrays are put aside and named."""
+    if isinstance(value, np.ndarray):
+        name = f"array {len(arrays)}"
+        arrays[name] = np.ascontiguousarray(value)
+        return {"array": name}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, arrays) for item in value]
+    if sparse.issparse(value):
+        rows = sparse.csr_array(value)
+        inside, kind = {"parts": (rows.data, rows.indices, rows.indptr), "shape": rows.shape}, "sparse"
+    elif is_dataclass(value):
+        inside = {f.name: getattr(value, f.name) for f in fields(value) if not f.metadata.get("transient")}
+        kind = type(value).__name__
+    elif isinstance(value, dict):
+        inside, kind = value, "dict"
+    else:
+        return value
+    return {"kind": kind, "fields": {name: _plain(item, arrays) for name, item in inside.items()}}

@@ -243,7 +243,13 @@ class Sums:
     cost: float
 
     @staticmethod
-    def zero(C: int, size: int, d: int) -> Sums:
+    def zero(dictionary: Dictionary) -> Sums:
+        """Of no rows."""
+        C, k, d = dictionary.atoms.shape
+        return Sums.of_shape(C, k + len(dictionary.common), d)
+
+    @staticmethod
+    def of_shape(C: int, size: int, d: int) -> Sums:
         return Sums(np.zeros(C), np.zeros((C, size, d)), np.zeros((C, size, size)), 0.0)
 
     def copy(self) -> Sums:
@@ -264,7 +270,7 @@ class Sums:
 def sums_of(X: NDArray[Any], coded: Coded, C: int) -> Sums:
     """The sums of one block; each cluster's in one order, whatever the number of threads."""
     codes = np.hstack([coded.own, coded.common])
-    sums = Sums.zero(C, codes.shape[1], X.shape[1])
+    sums = Sums.of_shape(C, codes.shape[1], X.shape[1])
     sums.cost = float(coded.costs.sum())
     order = np.argsort(coded.labels, kind="stable")
     ends = np.searchsorted(coded.labels[order], np.arange(C + 1))

@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid._core.threads import one_blas_thread
-from pellucid.clusters.blockwise import fit_blocks
 from pellucid.clusters.coding import Coder, Labels, Sums, code_rows, row_blocks, row_costs
-from pellucid.clusters.learning import Schedule, batch_step, begin, descend, descend_by_batches
+from pellucid.clusters.learning import KINDS, Schedule, batch_step, begin, learn
 from pellucid.clusters.model_selection import ClusterCounts, select_n_clusters
 from pellucid.clusters.objective import Dictionary, Penalties
-from pellucid.clusters.starts import first_dictionary, given_labels, sample, start_partitions
-from pellucid.rows import as_blocks, is_lazy, lazily
+from pellucid.clusters.starts import Start, first_dictionary, given_labels, sample, start_partitions
+from pellucid.rows import Blocks, as_blocks, is_lazy, lazily
+from pellucid.rows.fitting import checkpoint_of
 
 # rows that the first dictionaries are made from, and of these the rows that the graph of neighbours is made of
 START_ROWS, GRAPH_ROWS = 200_000, 20_000
@@ -58,6 +58,7 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
     incoherence_between : "all" atoms of clusters, or only those of different "clusters" (as in DLSI)
     n_init : int, starts that are tried. Of communities the partition of largest modularity is refined (each start tries
         three node orders at two resolutions); from "kmeans" and "random" every start is, and the lowest objective kept
+        (with mini-batches the first start alone is refined)
     max_iter : int, sweeps over atoms and codes
     tol : float, stop when the objective falls by less than this share in a sweep, or fewer than one row in 500 goes
         to another cluster; 0 goes on while anything changes
@@ -162,45 +163,36 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
     ) -> CommonalityClustering:
         """Learn clusters and dictionaries from rows X (n, d).
 
-        X may be :class:`pellucid.rows.Blocks` or a ``dask.array``: then a sample makes one start, and every sweep is
-        one pass over the blocks, which brings back sums and labels. ``checkpoint`` names a file that is written
-        after every sweep; the same call finds it there, goes on from it, and ends with the same bits. Rows in memory
-        are then gone through in blocks, too.
-        """
-        if checkpoint is not None or is_lazy(X):
-            size = GRAPH_ROWS if isinstance(self.init, str) and self.init == "auto" else START_ROWS
-            return fit_blocks(self, as_blocks(X), size, checkpoint)
-        return self._fit(X, None)
+        X may be :class:`pellucid.rows.Blocks` or a ``dask.array``: then a sample makes the starts, and every sweep is
+        one pass over the blocks, which brings back sums, and of every row its cluster and its cost.
 
-    def _fit(self, X: ArrayLike, graph: Any) -> CommonalityClustering:
+        ``checkpoint`` names a file that is written after every sweep. The same call finds it there, goes on from it
+        after a crash, and ends with the same bits as a fit without one.
+        """
+        return self._fit(X, None, checkpoint)
+
+    def _fit(self, X: Any, graph: Any, checkpoint: str | os.PathLike[str] | None = None) -> CommonalityClustering:
         """``fit``, where the graph of the rows' neighbours may be known."""
         data = self._begin(X)
-        rng = check_random_state(self.random_state)
+        rng, penalties = check_random_state(self.random_state), self._penalties()
+        # a fit from one start may be made longer; of several starts each was as long as it was to be
+        several = self.init in ("kmeans", "random") if isinstance(self.init, str) else False
+        several = several and self.n_init > 1 and self.batch_size is None
+        silent = ("verbose",) if several else ("verbose", "max_iter")
+        kept = checkpoint_of(checkpoint, self, data, KINDS, silent=silent)
+        schedule = Schedule(self.max_iter, float(self.tol), self.batch_size, self.verbose)
         with one_blas_thread():  # sums in one order: the same bits on any number of threads
-            starts = self._starts(data, rng, graph)
+            best, modularity = learn(data, lambda: self._starts(data, rng, graph), penalties, schedule, rng, kept)
+            history, last = best.objective, best
             if self.batch_size is not None:
-                return self._fit_batches(data, starts[0][0], rng)
-            penalties, best = self._penalties(), None
-            for dictionary, labels in starts:
-                first = begin(data, dictionary.astype(data.dtype), labels, penalties)
-                state, stopped = descend(data, first, penalties, self._schedule(), rng)
-                if best is None or state.objective[-1] < best.objective[-1]:
-                    best = state
-                if stopped:
-                    break
-        assert best is not None
-        self._keep(best.dictionary, best.labels, best.objective, best.sums, data.dtype)
-        return self
-
-    def _fit_batches(self, data: NDArray[Any], start: Dictionary, rng: np.random.RandomState) -> CommonalityClustering:
-        """Mini-batch steps, then one pass for the labels."""
-        penalties = self._penalties()
-        dictionary, sums, history = descend_by_batches(
-            data, start.astype(data.dtype), int(self.batch_size or 1), penalties, self._schedule(), rng
-        )
-        last = begin(data, dictionary, None, penalties)
-        self._keep(dictionary, last.labels, history, last.sums if sums is None else sums, data.dtype)
-        self.n_iter_, self.inertia_ = len(self.objective_), float(last.objective[-1])
+                history, last = best.objective[1:], begin(data, best.dictionary, None, penalties)
+        assert last.sums is not None
+        assert last.labels is not None
+        self._keep(best.dictionary, last.labels, history, best.sums or last.sums, data.dtype)
+        self.n_iter_, self.inertia_ = len(best.objective) - 1, float(last.objective[-1])
+        self.__dict__.pop("modularity_", None)
+        if modularity is not None:
+            self.modularity_ = modularity
         return self
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> CommonalityClustering:
@@ -210,77 +202,75 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         those of the last batch, and ``objective_`` holds each batch's cost per row before the step.
         """
         first = not hasattr(self, "atoms_")
-        data = self._begin(X) if first else self._rows(X)
+        rows = self._begin(X) if first else Blocks.held(self._rows(X))
+        data = rows.take(np.arange(len(rows)))
         penalties, rng = self._penalties(), check_random_state(self.random_state)
         with one_blas_thread():
             if first:
-                dictionary = self._starts(data, rng, None)[0][0].astype(data.dtype)
+                starts, modularity = self._starts(rows, rng, None)
+                dictionary = starts[0].dictionary.astype(data.dtype)
                 sums, history = None, []
+                if modularity is not None:
+                    self.modularity_ = modularity
             else:
                 dictionary = Dictionary(self.atoms_, self.common_atoms_).astype(data.dtype)
                 sums, history = Sums(self.counts_, self.products_, self.grams_, 0.0), list(self.objective_)
             dictionary, sums, cost = batch_step(data, dictionary, sums, penalties)
-            last = begin(data, dictionary, None, penalties)
+            last = begin(rows, dictionary, None, penalties)
+        assert last.labels is not None
         self._keep(dictionary, last.labels, [*history, cost], sums, data.dtype)
         self.n_iter_, self.inertia_ = len(self.objective_), float(last.objective[-1])
         return self
 
-    def _begin(self, X: ArrayLike) -> NDArray[Any]:
-        self._check()
-        data = self._rows(X, reset=True)
-        self._check_size(len(data))
-        return data
-
-    def _check(self) -> None:
+    def _begin(self, X: Any) -> Blocks:
+        """The parameters checked, and the rows as a source."""
         self._validate_params()
         if self.codes == "one" and self.n_atoms != 1:
             raise ValueError(
                 f'codes="one" gives every cluster a single atom, but n_atoms is {self.n_atoms}; set it to 1.'
             )
+        if is_lazy(X):
+            rows = as_blocks(X)
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = rows.shape[1]
+        else:
+            rows = Blocks.held(self._rows(X, reset=True))
+        if len(rows) < self.n_clusters:
+            raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}.")
+        if rows.array is None and not isinstance(self.init, str):
+            raise ValueError("Blocks start from a sample of rows, so init must be a word and not labels.")
+        return rows
 
-    def _check_size(self, n: int) -> None:
-        if n < self.n_clusters:
-            raise ValueError(f"n_samples={n} should be >= n_clusters={self.n_clusters}.")
-
-    def _starts(
-        self, data: NDArray[Any], rng: np.random.RandomState, graph: Any
-    ) -> list[tuple[Dictionary, Labels | None]]:
-        """Dictionaries to start from, each with the labels of all rows if they are known."""
+    def _starts(self, X: Blocks, rng: np.random.RandomState, graph: Any) -> tuple[list[Start], Any]:
+        """Where to start, and if it comes from communities the modularity of all partitions that were found."""
         if self.warm_start and hasattr(self, "atoms_"):
-            shape = (self.n_clusters, self.n_atoms, data.shape[1])
+            shape = (self.n_clusters, self.n_atoms, X.shape[1])
             if self.atoms_.shape != shape or len(self.common_atoms_) != self.n_common:
                 raise ValueError("warm_start needs the n_clusters, n_atoms and n_common of the fit before.")
-            return [(Dictionary(self.atoms_, self.common_atoms_), None)]
-        self.__dict__.pop("modularity_", None)
-        if not isinstance(self.init, str):
-            partitions = [given_labels(self.init, len(data), self.n_clusters)]
-            rows = np.arange(len(data))
+            return [Start(Dictionary(self.atoms_, self.common_atoms_), None)], getattr(self, "modularity_", None)
+        found = None
+        if isinstance(self.init, str):
+            some = X.take(sample(len(X), GRAPH_ROWS if self.init == "auto" else START_ROWS, rng))
+            partitions, found = start_partitions(some, self.init, self.n_clusters, self.n_init, graph, rng)
         else:
-            rows = sample(len(data), GRAPH_ROWS if self.init == "auto" else START_ROWS, rng)
-            partitions, found = start_partitions(
-                np.asarray(data[rows]), self.init, self.n_clusters, self.n_init, graph, rng
-            )
-            if found is not None:
-                self.modularity_ = found
-        some = data if len(rows) == len(data) else np.asarray(data[rows])
+            some = X.take(np.arange(len(X)))
+            partitions = [given_labels(self.init, len(X), self.n_clusters)]
         size = (self.n_clusters, self.n_atoms)
         return [
-            (
+            Start(
                 first_dictionary(some, labels, size, self.n_common, self.codes, rng),
-                labels if len(rows) == len(data) else None,
+                labels.astype(np.min_scalar_type(self.n_clusters - 1)) if len(some) == len(X) else None,
             )
             for labels in partitions
-        ]
+        ], found
 
-    def _keep(self, dictionary: Dictionary, labels: Labels, objective: list[float], sums: Sums, dtype: Any) -> None:
+    def _keep(
+        self, dictionary: Dictionary, labels: NDArray[Any], objective: list[float], sums: Sums, dtype: Any
+    ) -> None:
         self.atoms_, self.common_atoms_ = dictionary.atoms.astype(dtype), dictionary.common.astype(dtype)
-        self.labels_ = labels
+        self.labels_ = labels.astype(np.int64)
         self.objective_ = np.array(objective)
-        self.n_iter_, self.inertia_ = len(objective) - 1, float(objective[-1]) if objective else 0.0
         self.counts_, self.products_, self.grams_ = sums.counts, sums.products, sums.grams
-
-    def _schedule(self) -> Schedule:
-        return Schedule(self.max_iter, float(self.tol), bool(self.verbose))
 
     def _penalties(self) -> Penalties:
         across = self.incoherence if self.common_incoherence is None else self.common_incoherence

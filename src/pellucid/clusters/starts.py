@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,14 @@ from pellucid._core.arrays import unit_rows
 from pellucid.clusters.coding import BLOCK_ROWS, Labels
 from pellucid.clusters.communities import neighbour_graph, partition
 from pellucid.clusters.objective import Dictionary, Floats
+
+
+@dataclass(frozen=True)
+class Start:
+    """A dictionary to start from, with the labels of all rows if they are known."""
+
+    dictionary: Dictionary
+    labels: NDArray[Any] | None
 
 
 def start_partitions(
@@ -64,41 +73,42 @@ def first_dictionary(
     d = X.shape[1]
     atoms, left = np.empty((*shape, d)), np.zeros((d, d))
     for c in range(shape[0]):
-        atoms[c], rest = first_atoms(X, np.flatnonzero(labels == c), shape[1], codes, rng)
+        members = np.flatnonzero(labels == c)
+        atoms[c], rest = first_atoms(*moments(X, members), len(members), shape[1], codes, rng)
         left += rest
     return Dictionary(atoms, leading_directions(left, n_common, rng))
 
 
 def first_atoms(
-    X: NDArray[Any], members: Labels, n_atoms: int, codes: str, rng: np.random.RandomState
+    second: Floats, first: Floats, count: int, n_atoms: int, codes: str, rng: np.random.RandomState
 ) -> tuple[Floats, Floats]:
     """Leading singular vectors of rows (not centred) or with ``codes="one"`` their mean, and the second moments of what
-    is left of the rows."""
-    moments = second_moments(X, members)
+    is left of the rows: from Σ xxᵀ, Σ x and how many they are."""
     if codes == "one":
-        mean = X[members].mean(axis=0, dtype=np.float64)
-        return mean[None], moments - len(members) * np.outer(mean, mean)
-    atoms = leading_directions(moments, n_atoms, rng)
-    outside = np.eye(len(moments)) - np.linalg.pinv(atoms) @ atoms
-    return atoms, outside @ moments @ outside
+        mean = first / count
+        return mean[None], second - count * np.outer(mean, mean)
+    atoms = leading_directions(second, n_atoms, rng)
+    outside = np.eye(len(second)) - np.linalg.pinv(atoms) @ atoms
+    return atoms, outside @ second @ outside
 
 
-def second_moments(X: NDArray[Any], members: Labels) -> Floats:
-    """Σ xxᵀ over the rows, block by block."""
-    total = np.zeros((X.shape[1], X.shape[1]))
+def moments(X: NDArray[Any], members: Labels) -> tuple[Floats, Floats]:
+    """Σ xxᵀ and Σ x over the rows, block by block."""
+    second, first = np.zeros((X.shape[1], X.shape[1])), np.zeros(X.shape[1])
     for start in range(0, len(members), BLOCK_ROWS):
         rows = np.asarray(X[members[start : start + BLOCK_ROWS]])
-        total += rows.T @ rows
-    return total
+        second += rows.T @ rows
+        first += rows.sum(axis=0, dtype=np.float64)
+    return second, first
 
 
-def leading_directions(moments: Floats, count: int, rng: np.random.RandomState) -> Floats:
-    """Leading eigenvectors; where there are too few, random unit vectors take their place."""
-    values, vectors = np.linalg.eigh(moments)
+def leading_directions(second: Floats, count: int, rng: np.random.RandomState) -> Floats:
+    """Leading eigenvectors of second moments; where there are too few, random unit vectors take their place."""
+    values, vectors = np.linalg.eigh(second)
     found = vectors[:, ::-1].T[: int(np.count_nonzero(values > 1e-10 * max(values[-1], 1e-300)))][:count]
     # a sign convention makes the atoms the same on every machine
     sign = np.sign(found[np.arange(len(found)), np.abs(found).argmax(axis=1)])
-    missing = unit_rows(rng.standard_normal((count - len(found), len(moments))))
+    missing = unit_rows(rng.standard_normal((count - len(found), len(second))))
     return np.concatenate([found * sign[:, None], missing])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -14,20 +13,18 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from pellucid._core.checkpoint import Checkpoint, fingerprint
-from pellucid._core.progress import progress
+from pellucid._core.checkpoint import Checkpoint
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid.concepts.base import ConceptModel
 from pellucid.concepts.cones import Names
 from pellucid.concepts.labels import Indicator, align, as_indicator, require_members
-from pellucid.concepts.learner import Learner
-from pellucid.concepts.learning import Sweep
 from pellucid.concepts.model_selection import AtomCounts, select_n_atoms
 from pellucid.concepts.presence import Gates, gate_features, learn_gates
-from pellucid.concepts.rows import BlockRows, HeldRows
 from pellucid.concepts.stability import Stability, stability
+from pellucid.concepts.sweeps import Learned, Learner, Sweeps
 from pellucid.preparation import CenteredNormalizer, PreparedView, is_mapped
 from pellucid.rows import Blocks, as_blocks, is_lazy
+from pellucid.rows.fitting import checkpoint_of, first_state, known_rows, run
 
 
 class ConceptSubspaces(ConceptModel, SavedMixin):
@@ -148,71 +145,34 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         """
         rows = self._start(X, Y, concept_names)
         rng = check_random_state(self.random_state)
-        held_out: tuple[NDArray[Any], Indicator] | None = None
         if validation is not None:
-            held_out = self._labelled(*validation)
-        kept = None if checkpoint is None else Checkpoint(checkpoint, self._mark(rows, held_out))
-        state = None if kept is None else kept.load(rng)
-        if state is None:
-            learner = self._learner(*rows.initial(self._sizes(len(rows.members)), self.init, rng))
-            history = [rows.error(learner)]
-            best = (np.inf if held_out is None else learner.error(*held_out), learner.atoms.copy())
-            done, self.n_dead_ = False, 0
-        else:
-            learner, history, best, done = self._resumed(rows, *state)
-        self.atoms_, self.groups_ = learner.atoms, learner.groups
-
-        def keep() -> None:
-            if kept is not None:
-                arrays = {"atoms": learner.atoms, "groups": learner.groups, "history": np.array(history)}
-                arrays |= {"best": best[1]} | ({} if rows.codes is None else {"codes": rows.codes})
-                bound = None if np.isinf(best[0]) else best[0]
-                kept.save(arrays, {"best": bound, "done": done, "dead": self.n_dead_}, rng)
-
-        try:
-            with progress("learning concepts", self.max_iter, bool(self.verbose)) as advance:
-                if state is None:
-                    keep()
-                while len(history) <= self.max_iter and not done:
-                    sweep = rows.sweep(learner, rng)
-                    self.atoms_, self.n_dead_ = learner.atoms, sweep.reseeded
-                    history.append((sweep.squared_error + sweep.penalty) / len(rows))
-                    advance(f"error {history[-1]:.4g}")
-                    if held_out is not None:
-                        error = learner.error(*held_out)
-                        done = error > best[0]
-                        if done:
-                            self.atoms_ = learner.atoms = best[1]
-                        best = (min(error, best[0]), learner.atoms.copy())
-                    done = done or (rows.settles and self._settled(history, sweep))
-                    keep()
-        except KeyboardInterrupt:
-            warnings.warn(f"Stopped after {len(history) - 1} sweeps; what was learned is usable.", stacklevel=2)
-        self.objective_ = np.array(history)
-        self.n_iter_ = len(history) - 1
+            rows.validation = self._labelled(*validation)
+        kept = self._checkpoint(checkpoint, rows)
+        state, _ = run(
+            first_state(lambda: rows.begin(self._sizes(len(rows.members)), self.init, rng), kept, rng),
+            lambda state: rows.sweep(state, rng),
+            lambda state: state.done or len(state.history) > self.max_iter,
+            kept=kept,
+            rng=rng,
+            bar=("learning concepts", self.max_iter, self.verbose),
+            say=lambda state: f"error {state.history[-1]:.4g}",
+            stopped=lambda state: f"Stopped after {len(state.history) - 1} sweeps; what was learned is usable.",
+        )
+        self.atoms_, self.groups_, self.n_dead_ = state.atoms, state.groups, state.reseeded
+        self.objective_ = np.array(state.history)
+        self.n_iter_ = len(state.history) - 1
         return self
 
     def _learner(self, atoms: NDArray[Any], groups: NDArray[np.int64]) -> Learner:
         return Learner(atoms, groups, self.update, self.monotone, float(self.ridge))
 
-    def _mark(self, rows: HeldRows | BlockRows, held_out: Any) -> str:
-        """What a checkpoint must agree with; how far to go is no part of it."""
-        settings = {key: value for key, value in self.get_params().items() if key not in ("max_iter", "verbose")}
-        if isinstance(self.random_state, np.random.RandomState):
-            settings["random_state"] = "given"
-        return fingerprint(
-            sorted(settings.items()), list(self.concept_names_), *rows.known(), *(() if held_out is None else held_out)
-        )
-
-    def _resumed(
-        self, rows: HeldRows | BlockRows, arrays: dict[str, NDArray[Any]], values: dict[str, Any]
-    ) -> tuple[Learner, list[float], tuple[float, NDArray[Any]], bool]:
-        """Where a fit stood when its last checkpoint was written."""
-        rows.codes = arrays.get("codes")
-        self.n_dead_ = int(values["dead"])
-        bound = np.inf if values["best"] is None else float(values["best"])
-        learner = self._learner(arrays["atoms"], arrays["groups"])
-        return learner, arrays["history"].tolist(), (bound, arrays["best"]), bool(values["done"])
+    def _checkpoint(self, path: str | os.PathLike[str] | None, rows: Sweeps) -> Checkpoint | None:
+        """Where states are kept, if anywhere; how far to go is no part of what it must agree with."""
+        if path is None:
+            return None
+        labels = known_rows(rows.Y if isinstance(rows.Y, Blocks) else Blocks.held(rows.Y))
+        facts = list(self.concept_names_), labels, rows.members, rows.validation
+        return checkpoint_of(path, self, rows.X, (Learned,), *facts, silent=("max_iter", "verbose"))
 
     def partial_fit(self, X: ArrayLike, Y: Any, concept_names: Sequence[str] | None = None) -> ConceptSubspaces:
         """One mini-batch step of Algorithm 1: codes of these rows, then every atom that is active on them.
@@ -221,9 +181,9 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         """
         if not hasattr(self, "atoms_"):
             rows = self._start(X, Y, concept_names)
-            if not isinstance(rows, HeldRows):
+            if rows.X.array is None:
                 raise ValueError("partial_fit takes rows in memory; fit goes through blocks by itself.")
-            data, indicator = rows.X, rows.Y
+            data, indicator = rows.X.array, rows.Y
             rng = check_random_state(self.random_state)
             self.atoms_, self.groups_ = rows.initial(self._sizes(indicator.shape[1]), self.init, rng)
             self.objective_, self.n_iter_, self.n_dead_ = np.empty(0), 0, 0
@@ -236,11 +196,7 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         self.objective_ = np.append(self.objective_, (sweep.squared_error + sweep.penalty) / len(data))
         return self
 
-    def _settled(self, history: list[float], sweep: Sweep) -> bool:
-        improved = abs(history[-2] - history[-1])
-        return improved <= self.tol * history[-2] or sweep.largest_change <= self.tol
-
-    def _start(self, X: Any, Y: Any, concept_names: Sequence[str] | None) -> HeldRows | BlockRows:
+    def _start(self, X: Any, Y: Any, concept_names: Sequence[str] | None) -> Sweeps:
         self._validate_params()
         if Y is None:
             raise ValueError("ConceptSubspaces requires y to be passed, but the target y is None.")
@@ -263,11 +219,8 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
             indicator, names = as_indicator(Y, concept_names)
         if len(indicator) != len(data):
             raise ValueError(f"X has {len(data)} rows, but Y has {len(indicator)}.")
-        rows = (
-            BlockRows(data, indicator, self.batch_size, self.update)
-            if isinstance(data, Blocks)
-            else HeldRows(data, indicator, self.batch_size)
-        )
+        source = data if isinstance(data, Blocks) else Blocks.held(data)
+        rows = Sweeps(source, indicator, self._learner, self.batch_size, self.update == "bcd", float(self.tol))
         require_members(rows.members, names)
         self.concept_names_ = np.array(names, dtype=object)
         self._forget_gate()

@@ -333,10 +333,10 @@ def solve_codes(
     return nnls(X, atoms, atom_mask(Y, groups), ridge=ridge, init=init).codes
 
 
-def mean_error(
+def total_error(
     X: Floats, Y: Indicator, atoms: Floats, groups: NDArray[np.int64], ridge: float, codes: Floats | None = None
 ) -> float:
-    """Mean squared error of rows under the cones of their concepts, plus the ridge term, block by block; ``codes`` are
+    """Squared error of rows under the cones of their concepts, plus the ridge term, block by block; ``codes`` are
     solved for if they are not known."""
     total = 0.0
     for start in range(0, len(X), BLOCK_ROWS):
@@ -344,4 +344,4 @@ def mean_error(
         A = solve_codes(X[rows], Y[rows], atoms, groups, ridge) if codes is None else codes[rows]
         R = residual(X[rows], A, atoms)
         total += float(np.square(R, dtype=np.float64).sum() + ridge * np.square(A, dtype=np.float64).sum())
-    return total / len(X)
+    return total

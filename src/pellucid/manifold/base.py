@@ -15,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from pellucid._core.arrays import unit_rows
 from pellucid._core.progress import progress
 from pellucid._core.saved import Fitted, SavedMixin
-from pellucid.manifold.blockwise import BlockImages
 from pellucid.manifold.nearest import Cells, Floats32, build_cells
 from pellucid.manifold.nearest_codes import Codes, look_up, nearest_codes, pooled
-from pellucid.manifold.patches import Images, PatchPreparation
+from pellucid.manifold.patches import BlockImages, Images, PatchPreparation
 from pellucid.manifold.threshold_codes import ActiveAtoms, active_atoms, sum_of_atoms
 from pellucid.rows import Blocks, is_lazy, lazily
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from copy import copy
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,15 +20,24 @@ from pellucid._core.interrupts import SecondInterrupt, unchanged_by_failure, uni
 from pellucid._core.progress import progress
 from pellucid._core.threads import one_blas_thread
 from pellucid.manifold.base import BATCH, PatchModel
-from pellucid.manifold.blockwise import add_images, image_blocks, plus
 from pellucid.manifold.kmeans import spherical_kmeans
 from pellucid.manifold.nearest import Floats32
 from pellucid.manifold.nearest_codes import graph_of_codes, with_mirror_images
-from pellucid.manifold.patches import Images, mirrored, patch_rows, second_moment, whitening_matrices
+from pellucid.manifold.patches import (
+    BlockImages,
+    Images,
+    image_blocks,
+    mirrored,
+    patch_rows,
+    second_moment,
+    whitening_matrices,
+)
 from pellucid.manifold.spectral import solve_graph, solve_pairs
 from pellucid.manifold.statistics import GraphStatistics, PairStatistics
 from pellucid.manifold.threshold_codes import active_atoms, add_near_patches, add_whole_images
-from pellucid.rows import is_lazy
+from pellucid.rows import Blocks, is_lazy
+from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state
+from pellucid.rows.parts import plus
 
 # images whose pairs of atoms are counted at once
 COUNTED = 512
@@ -327,3 +339,36 @@ class PatchManifoldTransform(PatchModel):
     @staticmethod
     def _stopped(done: int, n: int) -> None:
         warnings.warn(f"Stopped after {done} of {n} images; these make the model.", stacklevel=4)
+
+
+# images that are not held as a whole
+
+
+def add_images(model: PatchManifoldTransform, X: Blocks, checkpoint: str | os.PathLike[str] | None = None) -> None:
+    """Add the statistics of images in blocks to those of the model, whose dictionary the first ones make."""
+    images = BlockImages(X, model.channels == "grey")
+    kinds = (Added, GraphStatistics, PairStatistics)
+    kept = checkpoint_of(checkpoint, model, X, kinds, silent=("memory", "verbose"))
+    random = np.random.RandomState(0)  # nothing is drawn once the dictionary is there
+
+    def begin() -> Added:
+        if not hasattr(model, "atoms_"):
+            model._start(images)
+        return Added(made={name: getattr(model, name) for name in ("atoms_", "whitening_", "image_shape_")})
+
+    state = first_state(begin, kept, random)
+    for name, value in state.made.items():
+        setattr(model, name, value)
+    model._check_shape(images)
+    there = copy(model)
+    there.verbose = 0
+    there.__dict__.pop("statistics_", None)
+    added = add_parts(X, partial(part_images, there), state, kept=kept, rng=random, verbose=model.verbose)
+    model.statistics_ = plus(getattr(model, "statistics_", None), added)
+
+
+def part_images(model: PatchManifoldTransform, blocks: Iterator[NDArray[Any]]) -> Any:
+    total = None
+    for block in blocks:
+        total = model._with(total, Images(block, model.channels == "grey"), stoppable=False)
+    return total

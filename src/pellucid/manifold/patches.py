@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +17,14 @@ from pellucid._core.extras import require
 from pellucid._core.kernels import kernel
 from pellucid._core.threads import run_rows
 from pellucid.manifold.nearest import Floats32
+from pellucid.rows import Blocks, is_dask
+from pellucid.rows.parts import Part
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
 # differences of pixels from 0 to 1 that are none
 ROUNDING = 1e-6
+# files of images in a block
+FILES = 512
 # how much red, green and blue add to grey (ITU-R 601)
 LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
@@ -99,6 +106,43 @@ class Images:
                 f"{(self.height, self.width, self.stored)}: make all images alike."
             )
         return pixels
+
+
+class BlockImages(Images):
+    """Images that are in blocks, of which some can be had by number."""
+
+    def __init__(self, blocks: Blocks, grey: bool) -> None:
+        if blocks.ndim not in (3, 4):
+            raise ValueError(
+                f"Blocks of images must be (n, height, width) or (n, height, width, channels), not {blocks.shape}."
+            )
+        Images(np.empty((1, *blocks.shape[1:]), dtype=blocks.dtype), grey)  # says what kind of numbers cannot be pixels
+        self.blocks, self.grey, self.files = blocks, grey, []
+        self.length = len(blocks)
+        self.height, self.width, self.stored = (*blocks.shape[1:], 1)[:3]
+
+    def take(self, rows: slice | NDArray[np.int64]) -> Floats32:
+        wanted = np.arange(self.length)[rows] if isinstance(rows, slice) else rows
+        return Images(self.blocks.take(wanted), self.grey).take(slice(None))
+
+
+def image_blocks(X: Any) -> Blocks:
+    """Images as blocks: blocks as they are, arrays cut, and the files of a folder some hundred at a time."""
+    if isinstance(X, Blocks):
+        return X
+    if not isinstance(X, (str, os.PathLike)):
+        return Blocks(X if is_dask(X) else Images(X, False).array)
+    images = Images(X, False)
+    folder = os.path.abspath(X)
+    parts = []
+    for start in range(0, len(images), FILES):
+        stop = min(start + FILES, len(images))
+        parts.append(Part(start, stop - start, partial(folder_blocks, folder, start, stop)))
+    return Blocks.of(parts, (len(images), images.height, images.width, images.stored), np.float32, None)
+
+
+def folder_blocks(folder: str, start: int, stop: int) -> Iterator[Floats32]:
+    yield Images(folder, False).take(slice(start, stop))
 
 
 def patch_rows(images: Floats32, size: int, mean: str, context: int) -> Floats32:

@@ -63,6 +63,13 @@ class PairStatistics:
         check_same_atoms(len(self.second), len(other.second))
         return PairStatistics(self.together + other.together, self.second + other.second)
 
+    def __iadd__(self, other: PairStatistics) -> PairStatistics:
+        """In place: two more dense matrices may not fit."""
+        check_same_atoms(len(self.second), len(other.second))
+        np.add(self.together, other.together, out=self.together)
+        np.add(self.second, other.second, out=self.second)
+        return self
+
 
 def check_same_atoms(first: int, second: int) -> None:
     if first != second:

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
-from pellucid.manifold.blockwise import checkpoint_of, packed, summed, unpacked
 from pellucid.manifold.codes import LassoCode, NearestCode, ThresholdCode
 from pellucid.manifold.neighbour_operators import (
     check_pairs,
@@ -33,6 +32,7 @@ from pellucid.manifold.neighbour_operators import (
 from pellucid.manifold.spectral import solve
 from pellucid.manifold.statistics import Statistics, code_statistics
 from pellucid.rows import Blocks, as_blocks, is_lazy, lazily
+from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state
 
 CODES = {"nearest", "threshold", "lasso"}
 # rows of blocks that the dictionary is made from
@@ -149,57 +149,62 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
         X may be :class:`pellucid.rows.Blocks` or a ``dask.array``: a sample makes the dictionary, neighbours are
         looked for within a block, and one pass adds up the statistics of all blocks. ``checkpoint`` names a file that
-        takes what was added up after each part, from which the same call goes on; an array is taken as blocks then.
+        takes what was added up after each part, from which the same call goes on; an array is one part.
         """
         self._forget()
-        if is_lazy(X) or checkpoint is not None:
-            if pairs is not None or groups is not None or self.neighbors == "pairs":
-                raise ValueError("Blocks find their neighbours themselves: pairs and groups need rows in memory.")
-            return self._fit_blocks(as_blocks(X), checkpoint).solve()
-        return self.partial_fit(X, y, pairs=pairs, groups=groups).solve()
-
-    def _fit_blocks(self, X: Blocks, checkpoint: str | os.PathLike[str] | None) -> SparseManifoldTransform:
-        self._validate_params()
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = X.shape[1]
-        self._seed = check_random_state(self.random_state)
-        kept = None if checkpoint is None else checkpoint_of(self, X, checkpoint)
-        found = None if kept is None else kept.load(self._seed)
-        begun = deepcopy(self._seed)  # a fit that goes on draws the same again
-        rows = np.sort(self._seed.permutation(len(X))[:DICTIONARY_ROWS])
-        self.code_ = self._make_code().fit(X.take(rows))
-        if hasattr(self.code_, "atoms_"):
-            self.atoms_ = self.code_.atoms_
-        seeds = [int(seed) for seed in self._seed.randint(2**31 - 1, size=len(X.parts))]
-        total, done = (None, 0) if found is None else (unpacked(Statistics, found[0]), int(found[1]["done"]))
-
-        def save(total: Statistics, done: int) -> None:
-            assert kept is not None
-            kept.save(packed(total), {"done": done}, begun)
-
-        function = partial(part_statistics, copy(self))
-        self.statistics_ = summed(X, function, total, done, None if kept is None else save, False, seeds)
-        return self
+        return self._add(X, pairs, groups, checkpoint).solve()
 
     @unchanged_by_failure
     def partial_fit(
         self, X: ArrayLike, y: object = None, *, pairs: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> SparseManifoldTransform:
         """Add the statistics of rows (n, d), neighbours being looked for among them; ``solve`` finishes."""
+        return self._add(X, pairs, groups, None)
+
+    def _add(
+        self, X: Any, pairs: Any, groups: Any, checkpoint: str | os.PathLike[str] | None
+    ) -> SparseManifoldTransform:
         self._validate_params()
         first = not hasattr(self, "code_") and not hasattr(self, "components_")  # a loaded one has the latter
-        data = validate_data(self, X, reset=first, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        if first:
+        if not first and not hasattr(self, "statistics_"):
+            raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
+        rows = self._source(X, first)
+        if rows.array is None and (pairs is not None or groups is not None or self.neighbors == "pairs"):
+            raise ValueError("Blocks find their neighbours themselves: pairs and groups need rows in memory.")
+        if first or not hasattr(self, "_seed"):
             self._seed = check_random_state(self.random_state)
-            self.code_ = self._make_code().fit(data)
+        kept = checkpoint_of(checkpoint, self, rows, (Added, Statistics), np.asarray(pairs), np.asarray(groups))
+        state = first_state(lambda: Added(getattr(self, "statistics_", None)), kept, self._seed)
+        begun = deepcopy(self._seed)  # a fit that goes on draws the same again
+        if first:
+            self.code_ = self._make_code().fit(self._sample(rows))
             if hasattr(self.code_, "atoms_"):
                 self.atoms_ = self.code_.atoms_
-        elif not hasattr(self, "statistics_"):
-            raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
-        added = self._statistics(data, pairs, groups)
-        before = getattr(self, "statistics_", None)
-        self.statistics_ = added if before is None else before + added
+        function = partial(part_statistics, copy(self), pairs, groups)
+        self.statistics_ = add_parts(rows, function, state, kept=kept, rng=begun, given=self._seeds(rows))
         return self
+
+    def _source(self, X: Any, first: bool) -> Blocks:
+        if not is_lazy(X):
+            return Blocks.held(
+                validate_data(self, X, reset=first, dtype=[np.float64, np.float32], ensure_min_samples=2)
+            )
+        rows = as_blocks(X)
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = rows.shape[1]
+        return rows
+
+    def _sample(self, rows: Blocks) -> NDArray[Any]:
+        """What the dictionary is made from."""
+        if rows.array is not None:
+            return rows.array
+        return rows.take(np.sort(self._seed.permutation(len(rows))[:DICTIONARY_ROWS]))
+
+    def _seeds(self, rows: Blocks) -> list[Any]:
+        """Where each part draws from: the only one from the model's own generator."""
+        if rows.array is not None:
+            return [self._seed]
+        return [int(seed) for seed in self._seed.randint(2**31 - 1, size=len(rows.parts))]
 
     def solve(self) -> SparseManifoldTransform:
         """Find the map P for the statistics added up so far."""
@@ -269,7 +274,9 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return code_statistics(self.code_.transform(data), D, self.constraint)
 
 
-def part_statistics(model: SparseManifoldTransform, blocks: Iterator[NDArray[Any]], seed: int) -> Statistics:
-    """Statistics of a part's rows under a dictionary; noise is drawn from a seed of the part's own."""
-    model._seed = np.random.RandomState(seed)
-    return reduce(operator.add, (model._statistics(block, None, None) for block in blocks))
+def part_statistics(
+    model: SparseManifoldTransform, pairs: Any, groups: Any, blocks: Iterator[NDArray[Any]], seed: Any
+) -> Statistics:
+    """Statistics of a part's rows under a dictionary; noise is drawn from where ``seed`` says."""
+    model._seed = check_random_state(seed)
+    return reduce(operator.add, (model._statistics(block, pairs, groups) for block in blocks))

@@ -23,9 +23,9 @@ from pellucid._core.arrays import unit_rows
 from pellucid._core.hints import did_you_mean
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import Fitted, SavedMixin
-from pellucid.manifold.blockwise import checkpoint_of, packed, plus, summed, unpacked
 from pellucid.manifold.spectral import solve_graph
 from pellucid.manifold.statistics import GraphStatistics
+from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state
 from pellucid.rows.texts import TextBlocks, is_texts
 
 # combining marks are in these ranges of characters
@@ -181,28 +181,24 @@ def part_counts(blocks: Iterator[list[Any]]) -> Counter[str]:
 
 
 def part_texts(places: dict[str, int], window: int, blocks: Iterator[list[Any]]) -> GraphStatistics:
-    return reduce(plus, (word_statistics(tokens_of(block), places, window) for block in blocks))
+    return reduce(operator.add, (word_statistics(tokens_of(block), places, window) for block in blocks))
 
 
 def add_texts(model: WordManifoldTransform, X: TextBlocks, checkpoint: str | os.PathLike[str] | None = None) -> None:
     """Add the statistics of texts in blocks to those of the model, whose vocabulary the first ones make."""
-    kept = None if checkpoint is None else checkpoint_of(model, X, checkpoint)
+    kept = checkpoint_of(checkpoint, model, X, (Added, GraphStatistics))
     random = np.random.RandomState(0)  # nothing is drawn
-    found = None if kept is None else kept.load(random)
-    total, done = getattr(model, "statistics_", None), 0
-    if found is not None:
-        model.vocabulary_, done = np.array(found[1]["words"], dtype=object), int(found[1]["done"])
-        total = unpacked(GraphStatistics, found[0])
-    elif not hasattr(model, "vocabulary_"):
-        counts = reduce(operator.add, X.each(part_counts))
-        model.vocabulary_ = np.array(frequent(counts, model.vocabulary_size, model.min_count), dtype=object)
 
-    def save(total: GraphStatistics, done: int) -> None:
-        assert kept is not None
-        kept.save(packed(total), {"done": done, "words": list(model.vocabulary_)}, random)
+    def begin() -> Added:
+        if not hasattr(model, "vocabulary_"):
+            counts = reduce(operator.add, X.each(part_counts))
+            model.vocabulary_ = np.array(frequent(counts, model.vocabulary_size, model.min_count), dtype=object)
+        return Added(getattr(model, "statistics_", None), made={"words": list(model.vocabulary_)})
 
+    state = first_state(begin, kept, random)
+    model.vocabulary_ = np.array(state.made["words"], dtype=object)
     function = partial(part_texts, model._places(), model.window)
-    model.statistics_ = summed(X, function, total, done, None if kept is None else save, False)
+    model.statistics_ = add_parts(X, function, state, kept=kept, rng=random)
 
 
 @cache

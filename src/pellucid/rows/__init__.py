@@ -1,7 +1,10 @@
-"""Rows that are never held as a whole: read a block at a time, in this process or on the workers of a Dask cluster.
+"""Where rows come from: a source is a list of parts, each read a block at a time, here or on a Dask cluster's workers.
 
-A pass over :class:`Blocks` calls one function on every part of the rows and takes what it returns in the order of the
-parts, so that sums have the same bits on any number of workers.
+:class:`Blocks` and :class:`TextBlocks` are the sources that users make, of what need not be held as a whole. An array
+that a fit is given as such is a source, too, with one part and one block (``Blocks.held``). A pass calls one function
+on every part and takes what it returns in the order of the parts, so that sums have the same bits on any number of
+workers; what a fit knows of each row from sweep to sweep (labels, costs) is cut as the parts are.
+:mod:`pellucid.rows.fitting` has the loop that goes over them.
 """
 
 from __future__ import annotations
@@ -65,6 +68,8 @@ class Blocks:
     when they are asked for.
     """
 
+    array: Array | None = None  # the rows, where they are at hand as a whole
+
     def __init__(self, source: Any, column: str | None = None, *, rows: int | None = None, client: Any = None) -> None:
         if rows is not None and rows < 1:
             raise ValueError(f"A block needs at least one row, got rows={rows}.")
@@ -86,6 +91,13 @@ class Blocks:
         """Blocks of parts that were cut elsewhere."""
         new = object.__new__(Blocks)
         new.parts, new.shape, new.dtype, new.client = list(parts), shape, np.dtype(dtype), client
+        return new
+
+    @classmethod
+    def held(cls, array: Array) -> Blocks:
+        """An array in memory or in a memory map as it is: one part, one block."""
+        new = cls.of([Part(0, len(array), partial(_alone, array))], array.shape, array.dtype, None)
+        new.array = array
         return new
 
     @property
@@ -151,21 +163,31 @@ class Blocks:
         """The sum of what ``function`` returns for every block."""
         return reduce(plus, self.each(partial(part_total, function)))
 
-    def fold(self, step: Callable[..., Any], state: Any, order: Sequence[int], given: Sequence[Any]) -> Any:
-        """``state = step(state, blocks, given)`` part after part in that order, each where its rows are."""
-        for number, extra in zip(order, given):
-            part = self.parts[number]
-            one = self.like([part])
-            (state,) = one.each(partial(stepped, step, state), [extra])
+    def split(self, *state: Array) -> list[tuple[Array, ...]]:
+        """Arrays with an entry for each row, cut as the parts are: what ``each`` gives to every part."""
+        return [tuple(array[part.start : part.start + part.rows] for array in state) for part in self.parts]
+
+    def fold(self, step: Callable[..., Any], state: Any, rng: np.random.RandomState) -> Any:
+        """``state = step(state, blocks, rng)`` part after part in an order that ``rng`` draws, each where its rows are;
+        ``rng`` goes along from part to part."""
+        for number in rng.permutation(len(self.parts)):
+            ((state, there),) = self.like([self.parts[number]]).each(partial(stepped, step, state, rng))
+            rng.set_state(there.get_state())
         return state
 
-    def take(self, index: NDArray[np.int64]) -> Array:
-        """Rows by number, ascending; a pass over the parts that have them."""
+    def places(self, index: NDArray[np.int64]) -> tuple[Blocks, list[NDArray[np.int64]]]:
+        """The parts that have the rows of these numbers, ascending, and the numbers within each."""
         ends = np.searchsorted(index, [part.start + part.rows for part in self.parts])
         wanted = [rows - part.start for rows, part in zip(np.split(index, ends[:-1]), self.parts)]
         there = [number for number, rows in enumerate(wanted) if len(rows)]
-        some = self.like([self.parts[number] for number in there])
-        return np.concatenate(list(some.each(taken, [wanted[number] for number in there])))
+        return self.like([self.parts[number] for number in there]), [wanted[number] for number in there]
+
+    def take(self, index: NDArray[np.int64]) -> Array:
+        """Rows by number, ascending; a pass over the parts that have them."""
+        if self.array is not None:  # all of them are not copied
+            return self.array if np.array_equal(index, np.arange(len(self))) else np.asarray(self.array[index])
+        some, wanted = self.places(index)
+        return np.concatenate(list(some.each(taken, wanted)))
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """A .parquet file for each block, written where it is computed; ``folder`` is made, or must be empty."""
@@ -176,6 +198,10 @@ class Blocks:
         digits = len(str(len(self.parts)))
         for _ in self.each(written, [target / f"part-{i:0{digits}}" for i in range(len(self.parts))]):
             pass
+
+
+def _alone(array: Array) -> Iterator[Array]:
+    yield array
 
 
 def is_dask(X: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -239,21 +240,27 @@ def part_total(function: Callable[[Any], Any], blocks: Iterator[Any]) -> Any:
     return reduce(plus, map(function, blocks))
 
 
-def plus(first: Any, second: Any) -> Any:
-    return first + second
+def plus(total: Any, added: Any) -> Any:
+    """Their sum, in the place of the total where it can be: a second one may not fit. None is nothing yet."""
+    return added if total is None else operator.iadd(total, added)
 
 
-def stepped(step: Callable[..., Any], state: Any, blocks: Iterator[Any], extra: Any) -> Any:
-    return step(state, blocks, extra)
+def stepped(
+    step: Callable[..., Any], state: Any, rng: np.random.RandomState, blocks: Iterator[Any]
+) -> tuple[Any, np.random.RandomState]:
+    return step(state, blocks, rng), rng
+
+
+def within(blocks: Iterator[Array], wanted: NDArray[np.int64]) -> Iterator[tuple[Array, NDArray[np.int64]]]:
+    """Every block, and which of its rows are wanted; ``wanted`` counts from the first of the part."""
+    start = 0
+    for block in blocks:
+        yield block, wanted[(wanted >= start) & (wanted < start + len(block))] - start
+        start += len(block)
 
 
 def taken(blocks: Iterator[Array], wanted: NDArray[np.int64]) -> Array:
-    found, start = [], 0
-    for block in blocks:
-        mine = wanted[(wanted >= start) & (wanted < start + len(block))] - start
-        found.append(np.asarray(block)[mine])
-        start += len(block)
-    return np.concatenate(found)
+    return np.concatenate([np.asarray(block)[mine] for block, mine in within(blocks, wanted)])
 
 
 def written(blocks: Iterator[Array], path: Path) -> None:

@@ -1,0 +1,143 @@
+"""The one loop of every fit that takes long: a state in, a state out, step after step.
+
+A step is a sweep over all rows, or takes the sums of one more part in. The loop owns what all of them need: when to
+end, the bar, Ctrl-C, and a checkpoint after each step, from which the same call goes on with the same bits. So a state
+holds all that the next step depends on; a new kind of fit says what a state is and what a step does, and no more.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pellucid._core.checkpoint import Checkpoint, fingerprint
+from pellucid._core.progress import progress
+from pellucid.rows import Blocks
+from pellucid.rows.parts import plus
+
+State = TypeVar("State")
+
+# rows by which a checkpoint knows its data again
+KNOWN_ROWS = 64
+
+
+def run(
+    state: State,
+    step: Callable[[State], State],
+    over: Callable[[State], bool],
+    *,
+    kept: Checkpoint | None,
+    rng: np.random.RandomState,
+    bar: tuple[str, int, Any],
+    say: Callable[[State], str],
+    stopped: Callable[[State], str],
+    stacklevel: int = 3,
+) -> tuple[State, bool]:
+    """The state when it is ``over``, or after the last whole step before Ctrl-C, and whether that was so.
+
+    ``bar`` holds what the bar is called, how many steps it has and whether to show it, ``say`` what stands beside it;
+    ``stopped`` makes the sentence of the warning at Ctrl-C (none, if the state is of no use), ``stacklevel`` says who
+    gets it.
+    """
+    try:
+        with progress(bar[0], bar[1], bool(bar[2])) as advance:
+            while not over(state):
+                state = step(state)
+                if kept is not None:
+                    kept.save(state, rng)
+                advance(say(state))
+    except KeyboardInterrupt:
+        sentence = stopped(state)
+        if not sentence:
+            raise
+        warnings.warn(sentence, stacklevel=stacklevel)
+        return state, True
+    return state, False
+
+
+def first_state(begin: Callable[[], State], kept: Checkpoint | None, rng: np.random.RandomState) -> State:
+    """What the checkpoint holds; else what ``begin`` makes, which it holds from now on."""
+    state: State | None = None if kept is None else kept.load(rng)
+    if state is None:
+        state = begin()
+        if kept is not None:
+            kept.save(state, rng)
+    return state
+
+
+# sums over parts
+
+
+@dataclass
+class Added:
+    """The sum of what the first ``done`` parts gave, and what it was made with."""
+
+    total: Any = None
+    done: int = 0
+    made: dict[str, Any] = field(default_factory=dict)
+
+
+def add_parts(
+    X: Blocks,
+    function: Callable[..., Any],
+    state: Added,
+    *,
+    kept: Checkpoint | None,
+    rng: np.random.RandomState,
+    verbose: Any = False,
+    given: Sequence[Any] | None = None,
+) -> Any:
+    """The sum of ``function(blocks)`` over the parts, in order; ``given`` holds a second argument for each."""
+    rest = X.like(X.parts[state.done :])
+    each = rest.each(function, None if given is None else given[state.done :])
+    state, _ = run(
+        state,
+        lambda now: Added(plus(now.total, next(each)), now.done + 1, now.made),
+        lambda now: now.done == len(X.parts),
+        kept=kept,
+        rng=rng,
+        bar=("blocks", len(rest.parts), verbose),
+        say=lambda now: f"{now.done} of {len(X.parts)} parts",
+        stopped=lambda now: (
+            f"Stopped after {now.done} of {len(X.parts)} parts; these make the model." if now.done else ""
+        ),
+        stacklevel=6,
+    )
+    return state.total
+
+
+# what a checkpoint knows its fit by
+
+
+def checkpoint_of(
+    path: str | os.PathLike[str] | None,
+    model: Any,
+    X: Blocks,
+    kinds: Iterable[type],
+    *facts: Any,
+    silent: Sequence[str] = ("verbose",),
+) -> Checkpoint | None:
+    """Where states are kept, if anywhere: known by the parameters that are not ``silent``, the rows and more facts."""
+    if path is None:
+        return None
+    settings = sorted((name, value) for name, value in model.get_params(deep=False).items() if name not in silent)
+    plain = [(name, "given" if isinstance(value, np.random.RandomState) else value) for name, value in settings]
+    return Checkpoint(path, fingerprint(plain, known_rows(X), *facts), kinds)
+
+
+def known_rows(X: Blocks) -> list[Any]:
+    """Shape and some of the rows: from all over an array, else the first, since others may be far away."""
+    if X.array is not None:
+        some = np.linspace(0, len(X) - 1, KNOWN_ROWS).astype(np.int64)
+        return [X.shape, str(X.dtype), np.asarray(X.array[some])]
+    first = next(iter(X.like(X.parts[:1]).each(first_rows)))
+    return [X.shape, str(X.dtype), [part.rows for part in X.parts], first]
+
+
+def first_rows(blocks: Iterator[Any]) -> Any:
+    return next(blocks)[:KNOWN_ROWS]
