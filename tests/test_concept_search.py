@@ -5,7 +5,7 @@ import pytest
 
 from pellucid import ConceptSubspaces
 from pellucid.search import Collection, ConceptSearch, Hit
-from pellucid.search.score_cache import FOLDER, fingerprint
+from pellucid.search.score_cache import FOLDER, model_mark
 from support.oracles import planted_cones
 
 
@@ -43,7 +43,7 @@ def test_descriptions_are_kept_for_each_model_and_block(parts, searching):
     searching.search("0", "b", 3, score="gated")
     kept = sorted(folder.iterdir())
     assert len(kept) == 2
-    assert all(path.name.startswith(fingerprint(model)) for path in kept)
+    assert all(path.name.startswith(model_mark(model)) for path in kept)
     before = [path.stat().st_mtime_ns for path in kept]
     again = ConceptSearch(Collection.open(searching.collection.folder), model)
     again.search("0", "b", 3, score="gated")
@@ -66,7 +66,7 @@ def test_another_gate_is_another_description(parts):
     X, model = parts
     Y = np.eye(4, dtype=bool)[np.arange(len(X)) % 4]
     other = ConceptSubspaces(3, random_state=0, center=False).fit(X, Y, list("abcd"))
-    marks = {fingerprint(model), fingerprint(other), fingerprint(other.fit_gate(X, Y))}
+    marks = {model_mark(model), model_mark(other), model_mark(other.fit_gate(X, Y))}
     assert len(marks) == 3
 
 

@@ -76,11 +76,11 @@ def point_model(**settings):
 
 def long_fits(folder=None):
     """Clusters, patches, words and points one after the other, each with a checkpoint if there is a folder."""
-    rows = Blocks(np.random.default_rng(0).standard_normal((600, 12)), rows=100)
-    fits = [
-        (partial(CommonalityClustering, 3, 2, 2, max_iter=12, tol=0, batch_size=size, random_state=0), rows)
-        for size in (None, 100)
-    ]
+    X = np.random.default_rng(0).standard_normal((600, 12))
+    rows = Blocks(X, rows=100)
+    clusters = partial(CommonalityClustering, 3, 2, 2, tol=0, random_state=0)
+    fits = [(partial(clusters, max_iter=12, batch_size=size), rows) for size in (None, 100)]
+    fits.append((partial(clusters, max_iter=6, init="random", n_init=3), X))
     fits += [(partial(patch_model, **settings), Blocks(pictures(), rows=10)) for settings in PATCHES[1:3]]
     fits.append((word_model, TextBlocks(some_texts(), rows=10)))
     fits += [(partial(point_model, **settings), rows) for settings in ({}, {"neighbors": "noise", "code": "threshold"})]

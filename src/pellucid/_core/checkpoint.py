@@ -38,27 +38,32 @@ class Checkpoint:
     """The state of a fit under way, in a safetensors file at ``path``; ``mark`` says which fit it is.
 
     A state is made of arrays, sparse matrices, numbers, words, lists, dictionaries and dataclasses, of which ``kinds``
-    names all that are used.
+    names all that are used. With it goes where ``rng`` is, if the fit draws.
     """
 
-    def __init__(self, path: str | os.PathLike[str], mark: str, kinds: Iterable[type]) -> None:
-        self.path, self.mark = Path(path), mark
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        mark: str,
+        kinds: Iterable[type],
+        rng: np.random.RandomState | None = None,
+    ) -> None:
+        self.path, self.mark, self.rng = Path(path), mark, rng
         self.kinds = {kind.__name__: kind for kind in kinds}
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"{self.path.parent} does not exist, so no checkpoint can be written there.")
 
-    def save(self, state: Any, rng: np.random.RandomState) -> None:
+    def save(self, state: Any) -> None:
         from safetensors.numpy import save_file
 
         arrays: dict[str, NDArray[Any]] = {}
-        _, keys, position, has_gauss, gauss = rng.get_state(legacy=True)
-        header = {"format": FORMAT, "mark": self.mark, "state": _plain(state, arrays)}
-        header["random"] = [_plain(keys, arrays), position, has_gauss, gauss]
+        drawn = None if self.rng is None else self.rng.get_state(legacy=True)
+        header = {"format": FORMAT, "mark": self.mark, "state": _plain(state, arrays), "random": _plain(drawn, arrays)}
         with atomic_path(self.path) as temporary:
             save_file(arrays, temporary, metadata={KEY: json.dumps(header)})
 
-    def load(self, rng: np.random.RandomState) -> Any:
-        """The state that was saved, or None, with ``rng`` put where it was."""
+    def load(self) -> Any:
+        """The state that was saved, or None, with the ``rng`` put where it was."""
         from safetensors import SafetensorError, safe_open
 
         if not self.path.exists():
@@ -68,7 +73,8 @@ class Checkpoint:
                 header = json.loads((file.metadata() or {})[KEY])
                 if header["format"] == FORMAT and header["mark"] == self.mark:
                     state, random = (self._back(header[key], file.get_tensor) for key in ("state", "random"))
-                    rng.set_state(("MT19937", *random))
+                    if self.rng is not None:
+                        self.rng.set_state(tuple(random))
                     return state
         except (OSError, SafetensorError, ValueError, TypeError, KeyError) as error:
             raise ValueError(

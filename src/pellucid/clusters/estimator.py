@@ -179,16 +179,15 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         several = self.init in ("kmeans", "random") if isinstance(self.init, str) else False
         several = several and self.n_init > 1 and self.batch_size is None
         silent = ("verbose",) if several else ("verbose", "max_iter")
-        kept = checkpoint_of(checkpoint, self, data, KINDS, silent=silent)
+        kept = checkpoint_of(checkpoint, self, data, KINDS, silent=silent, rng=rng)
         schedule = Schedule(self.max_iter, float(self.tol), self.batch_size, self.verbose)
         with one_blas_thread():  # sums in one order: the same bits on any number of threads
             best, modularity = learn(data, lambda: self._starts(data, rng, graph), penalties, schedule, rng, kept)
             history, last = best.objective, best
             if self.batch_size is not None:
                 history, last = best.objective[1:], begin(data, best.dictionary, None, penalties)
-        assert last.sums is not None
-        assert last.labels is not None
-        self._keep(best.dictionary, last.labels, history, best.sums or last.sums, data.dtype)
+        sums = best.sums if best.sums.counts.any() else last.sums  # stopped before the first sweep
+        self._keep(best.dictionary, last.labels, history, sums, data.dtype)
         self.n_iter_, self.inertia_ = len(best.objective) - 1, float(last.objective[-1])
         self.__dict__.pop("modularity_", None)
         if modularity is not None:
@@ -209,7 +208,7 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
             if first:
                 starts, modularity = self._starts(rows, rng, None)
                 dictionary = starts[0].dictionary.astype(data.dtype)
-                sums, history = None, []
+                sums, history = Sums.zero(dictionary), []
                 if modularity is not None:
                     self.modularity_ = modularity
             else:
@@ -217,7 +216,6 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
                 sums, history = Sums(self.counts_, self.products_, self.grams_, 0.0), list(self.objective_)
             dictionary, sums, cost = batch_step(data, dictionary, sums, penalties)
             last = begin(rows, dictionary, None, penalties)
-        assert last.labels is not None
         self._keep(dictionary, last.labels, [*history, cost], sums, data.dtype)
         self.n_iter_, self.inertia_ = len(self.objective_), float(last.objective[-1])
         return self

@@ -30,6 +30,7 @@ from pellucid.rows.parts import within
 SETTLED = 2e-3
 # how much of the earlier rows a mini-batch step forgets
 FORGET = 0.1
+NO_LABELS = np.empty(0, dtype=np.uint8)
 
 
 @dataclass
@@ -37,19 +38,19 @@ class Learned:
     """How far one start has come.
 
     objective : at the start and after each sweep; of mini-batches the mean cost of a row as it was met, NaN at first
-    sums : of all rows; of mini-batches of those so far, None at first
-    labels, costs : (n,) of each row; mini-batches leave none, and costs serve within a sweep
+    sums : of all rows; of mini-batches those so far
+    labels, costs : (n,) of each row; empty with mini-batches. Costs serve within a sweep
     moved : share of the rows that the last sweep brought to another cluster
     done : whether it is settled
     """
 
     dictionary: Dictionary
-    sums: Sums | None
-    labels: NDArray[Any] | None
+    sums: Sums
+    labels: NDArray[Any]
     objective: list[float]
     moved: float = 1.0
     done: bool = False
-    costs: Floats | None = field(default=None, metadata=TRANSIENT)
+    costs: Floats = field(default_factory=lambda: np.empty(0), metadata=TRANSIENT)
 
 
 @dataclass
@@ -99,7 +100,7 @@ def learn(
     def begun(start: Start) -> Learned:
         dictionary = start.dictionary.astype(X.dtype)
         if schedule.batch_size is not None:
-            return Learned(dictionary, None, None, [np.nan])
+            return Learned(dictionary, Sums.zero(dictionary), NO_LABELS, [np.nan])
         return begin(X, dictionary, start.labels, penalties)
 
     def ended(fit: Fit) -> bool:
@@ -112,13 +113,12 @@ def learn(
             return replace(fit, now=settling(fit.now, sweep(X, fit.now, penalties, rng), schedule.tol))
         return replace(fit, now=batch_sweep(X, fit.now, penalties, schedule.batch_size, schedule.tol, rng))
 
-    first = first_state(begin_fit, kept, rng)
+    first = first_state(begin_fit, kept)
     fit, stopped = run(
         first,
         step,
         lambda fit: ended(fit) and not fit.waiting,
         kept=kept,
-        rng=rng,
         bar=("clustering", schedule.max_iter * (1 + len(first.waiting)), schedule.verbose),
         say=lambda fit: f"objective {fit.now.objective[-1]:.5g}, {fit.now.moved:.2%} of the rows moved",
         stopped=lambda fit: f"Stopped after {len(fit.now.objective) - 1} sweeps; what was learned is usable.",
@@ -173,9 +173,7 @@ def part_codes(
 
 def sweep(X: Blocks, state: Learned, penalties: Penalties, rng: np.random.RandomState) -> Learned:
     """Every atom, then the codes and cluster of every row."""
-    assert state.sums is not None
     new = begin(X, update_atoms(state.sums, state.dictionary, penalties), state.labels, penalties)
-    assert new.sums is not None
     for c in np.flatnonzero(new.sums.counts == 0):
         filled = refilled(X, new, int(c), with_new_atoms(X, new, int(c), penalties, rng), penalties)
         if filled.objective[-1] < new.objective[-1]:
@@ -196,8 +194,6 @@ def settling(before: Learned, after: Learned, tol: float) -> Learned:
 
 def with_new_atoms(X: Blocks, state: Learned, c: int, penalties: Penalties, rng: np.random.RandomState) -> Dictionary:
     """An empty cluster gets the atoms of the worse explained half of the cluster that costs most."""
-    assert state.labels is not None
-    assert state.costs is not None
     costliest = int(np.argmax(np.bincount(state.labels, state.costs, minlength=len(state.dictionary.atoms))))
     members = np.flatnonzero(state.labels == costliest)
     worst = members[np.argsort(-state.costs[members], kind="stable")][: (len(members) + 1) // 2]
@@ -218,9 +214,6 @@ def part_moments(blocks: Iterator[NDArray[Any]], wanted: NDArray[np.int64]) -> t
 
 def refilled(X: Blocks, state: Learned, c: int, dictionary: Dictionary, penalties: Penalties) -> Learned:
     """As :func:`begin` where only the atoms of the empty cluster c are others: rows stay, or go there."""
-    assert state.sums is not None
-    assert state.labels is not None
-    assert state.costs is not None
     labels, costs, sums = state.labels.copy(), state.costs.copy(), state.sums.copy()
     passed = X.each(partial(part_refill, state.dictionary, dictionary, c, penalties), X.split(labels, costs))
     for part, (left, came, rows, spent) in zip(X.parts, passed):
@@ -273,16 +266,16 @@ def batch_sweep(
     dictionary, sums, spent = X.fold(partial(part_batches, penalties, size), before, rng)
     cost = spent / len(X)
     done = abs(state.objective[-1] - cost) <= max(tol, 1e-3 * (tol > 0)) * cost
-    return Learned(dictionary, sums, None, [*state.objective, cost], done=bool(done))
+    return Learned(dictionary, sums, NO_LABELS, [*state.objective, cost], done=bool(done))
 
 
 def part_batches(
     penalties: Penalties,
     size: int,
-    state: tuple[Dictionary, Sums | None, float],
+    state: tuple[Dictionary, Sums, float],
     blocks: Iterator[NDArray[Any]],
     rng: np.random.RandomState,
-) -> tuple[Dictionary, Sums | None, float]:
+) -> tuple[Dictionary, Sums, float]:
     dictionary, sums, spent = state
     for block in blocks:
         for rows in batches(len(block), size, rng):
@@ -292,7 +285,7 @@ def part_batches(
 
 
 def batch_step(
-    X: NDArray[Any], dictionary: Dictionary, sums: Sums | None, penalties: Penalties
+    X: NDArray[Any], dictionary: Dictionary, sums: Sums, penalties: Penalties
 ) -> tuple[Dictionary, Sums, float]:
     """One mini-batch: its codes, then every atom by the sums so far, in which earlier rows count ``1 − FORGET``.
 
@@ -301,7 +294,6 @@ def batch_step(
     coded = code_rows(X, Coder(dictionary, penalties, X.dtype), None)
     new = sums_of(X, coded, len(dictionary.atoms))
     cost = new.cost / len(X)
-    if sums is not None:
-        new.add(sums, 1.0 - FORGET)
+    new.add(sums, 1.0 - FORGET)
     # in the precision in which a model keeps its atoms, so that what is learned is what is kept
     return update_atoms(new, dictionary, penalties).astype(X.dtype), new, cost

@@ -147,13 +147,12 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         rng = check_random_state(self.random_state)
         if validation is not None:
             rows.validation = self._labelled(*validation)
-        kept = self._checkpoint(checkpoint, rows)
+        kept = self._checkpoint(checkpoint, rows, rng)
         state, _ = run(
-            first_state(lambda: rows.begin(self._sizes(len(rows.members)), self.init, rng), kept, rng),
+            first_state(lambda: rows.begin(self._sizes(len(rows.members)), self.init, rng), kept),
             lambda state: rows.sweep(state, rng),
             lambda state: state.done or len(state.history) > self.max_iter,
             kept=kept,
-            rng=rng,
             bar=("learning concepts", self.max_iter, self.verbose),
             say=lambda state: f"error {state.history[-1]:.4g}",
             stopped=lambda state: f"Stopped after {len(state.history) - 1} sweeps; what was learned is usable.",
@@ -166,13 +165,15 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
     def _learner(self, atoms: NDArray[Any], groups: NDArray[np.int64]) -> Learner:
         return Learner(atoms, groups, self.update, self.monotone, float(self.ridge))
 
-    def _checkpoint(self, path: str | os.PathLike[str] | None, rows: Sweeps) -> Checkpoint | None:
+    def _checkpoint(
+        self, path: str | os.PathLike[str] | None, rows: Sweeps, rng: np.random.RandomState
+    ) -> Checkpoint | None:
         """Where states are kept, if anywhere; how far to go is no part of what it must agree with."""
         if path is None:
             return None
         labels = known_rows(rows.Y if isinstance(rows.Y, Blocks) else Blocks.held(rows.Y))
         facts = list(self.concept_names_), labels, rows.members, rows.validation
-        return checkpoint_of(path, self, rows.X, (Learned,), *facts, silent=("max_iter", "verbose"))
+        return checkpoint_of(path, self, rows.X, (Learned,), *facts, silent=("max_iter", "verbose"), rng=rng)
 
     def partial_fit(self, X: ArrayLike, Y: Any, concept_names: Sequence[str] | None = None) -> ConceptSubspaces:
         """One mini-batch step of Algorithm 1: codes of these rows, then every atom that is active on them.

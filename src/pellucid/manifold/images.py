@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from pellucid._core.interrupts import SecondInterrupt, unchanged_by_failure, uninterrupted
+from pellucid._core.interrupts import unchanged_by_failure, uninterrupted
 from pellucid._core.progress import progress
 from pellucid._core.threads import one_blas_thread
 from pellucid.manifold.base import BATCH, PatchModel
@@ -36,7 +36,7 @@ from pellucid.manifold.spectral import solve_graph, solve_pairs
 from pellucid.manifold.statistics import GraphStatistics, PairStatistics
 from pellucid.manifold.threshold_codes import active_atoms, add_near_patches, add_whole_images
 from pellucid.rows import Blocks, is_lazy
-from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state
+from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state, run
 from pellucid.rows.parts import plus
 
 # images whose pairs of atoms are counted at once
@@ -272,14 +272,13 @@ class PatchManifoldTransform(PatchModel):
 
     def _with(self, statistics: Any, images: Images, stoppable: bool = True) -> Any:
         """Statistics, None at first, with those of images added; if ``stoppable``, Ctrl-C leaves it at some of them."""
-        if self.code == "threshold":
-            K = len(self.atoms_)
-            total = PairStatistics(np.zeros((K, K)), np.zeros((K, K))) if statistics is None else statistics
-            self._add_pairs(images, total, stoppable)
-            return total
-        return self._add_graphs(images, statistics, stoppable)
+        K = len(self.atoms_)
+        if self.code == "nearest":
+            return self._add_graphs(images, Seen(statistics), stoppable)
+        pairs = PairStatistics(np.zeros((K, K)), np.zeros((K, K))) if statistics is None else statistics
+        return self._add_pairs(images, Seen(pairs), stoppable)
 
-    def _add_graphs(self, images: Images, total: GraphStatistics | None, stoppable: bool) -> GraphStatistics | None:
+    def _add_graphs(self, images: Images, seen: Seen, stoppable: bool) -> Any:
         """Co-occurrence of nearest atoms; as many images at once as the memory allows."""
         rows, columns = self._grid()
         reach, n = self._reach(images), len(images)
@@ -287,58 +286,72 @@ class PatchManifoldTransform(PatchModel):
         # a code and its place in the order
         at_once = int(np.clip(0.5e9 * self.memory / (rows * columns * 12), prepared, n))
         codes = np.empty((at_once, rows, columns), dtype=np.int32)
-        counted = waiting = 0
-        with progress("patches", -(-n // prepared), bool(self.verbose)) as step:
-            try:
-                while counted < n:
-                    while waiting < min(at_once, n - counted):
-                        seen = counted + waiting
-                        block = images.take(slice(seen, min(seen + prepared, counted + at_once)))
-                        codes[waiting : waiting + len(block)] = self._codes(block).reshape(-1, rows, columns)
-                        waiting += len(block)
-                        step(f"{counted + waiting} of {n} images")
-                    with uninterrupted():
-                        total = plus(total, graph_of_codes(codes[:waiting], len(self.atoms_), reach))
-                        counted, waiting = counted + waiting, 0
-            except SecondInterrupt:
-                raise
-            except KeyboardInterrupt:
-                if not counted + waiting or not stoppable:
-                    raise
-                self._stopped(counted + waiting, n)
-                if waiting:
-                    total = plus(total, graph_of_codes(codes[:waiting], len(self.atoms_), reach))
-        return total
 
-    def _add_pairs(self, images: Images, statistics: PairStatistics, stoppable: bool) -> None:
+        def count() -> None:
+            with uninterrupted():
+                seen.total = plus(seen.total, graph_of_codes(codes[: seen.waiting], len(self.atoms_), reach))
+                seen.counted, seen.waiting = seen.counted + seen.waiting, 0
+
+        def step(seen: Seen) -> Seen:
+            first, waiting = seen.counted + seen.waiting, seen.waiting
+            block = images.take(slice(first, min(first + prepared, seen.counted + at_once)))
+            codes[waiting : waiting + len(block)] = self._codes(block).reshape(-1, rows, columns)
+            seen.waiting += len(block)
+            if seen.waiting == min(at_once, n - seen.counted):
+                count()
+            return seen
+
+        self._pass(images, step, seen, prepared, stoppable)
+        if seen.waiting:
+            count()
+        return seen.total
+
+    def _add_pairs(self, images: Images, seen: Seen, stoppable: bool) -> Any:
         """Second moments of threshold codes, block by block."""
         shape, at_once = self._grid(), self._at_once(COUNTED)
         prepare = self._preparation()
-        done = 0
-        with progress("patches", -(-len(images) // at_once), bool(self.verbose)) as step:
-            try:
-                for start in range(0, len(images), at_once):
-                    block = images.take(slice(start, start + at_once))
-                    patches, present = prepare(block)
-                    codes = active_atoms(patches, present, self.atoms_, float(self.threshold))
-                    del patches
-                    with uninterrupted():  # both matrices, or none
-                        if self.context is None:
-                            add_whole_images(codes, len(block), statistics)
-                        else:
-                            add_near_patches(codes, len(block), shape, int(self.context), statistics)
-                        done += len(block)
-                    step(f"{done} of {len(images)} images")
-            except SecondInterrupt:
-                raise
-            except KeyboardInterrupt:
-                if not done or not stoppable:
-                    raise
-                self._stopped(done, len(images))
 
-    @staticmethod
-    def _stopped(done: int, n: int) -> None:
-        warnings.warn(f"Stopped after {done} of {n} images; these make the model.", stacklevel=4)
+        def step(seen: Seen) -> Seen:
+            block = images.take(slice(seen.counted, seen.counted + at_once))
+            patches, present = prepare(block)
+            codes = active_atoms(patches, present, self.atoms_, float(self.threshold))
+            del patches
+            with uninterrupted():  # both matrices, or none
+                if self.context is None:
+                    add_whole_images(codes, len(block), seen.total)
+                else:
+                    add_near_patches(codes, len(block), shape, int(self.context), seen.total)
+                seen.counted += len(block)
+            return seen
+
+        self._pass(images, step, seen, at_once, stoppable)
+        return seen.total
+
+    def _pass(self, images: Images, step: Any, seen: Seen, at_once: int, stoppable: bool) -> None:
+        n = len(images)
+        run(
+            seen,
+            step,
+            lambda seen: seen.counted == n,
+            bar=("patches", -(-n // at_once), self.verbose),
+            say=lambda seen: f"{seen.counted + seen.waiting} of {n} images",
+            stopped=lambda seen: seen.sentence(n) if stoppable else "",
+            stacklevel=7,
+        )
+
+
+@dataclass
+class Seen:
+    """Statistics of images: so many are counted, and so many more are coded and wait."""
+
+    total: Any
+    counted: int = 0
+    waiting: int = 0
+
+    def sentence(self, n: int) -> str:
+        """What Ctrl-C leaves, if anything."""
+        done = self.counted + self.waiting
+        return f"Stopped after {done} of {n} images; these make the model." if done else ""
 
 
 # images that are not held as a whole
@@ -349,21 +362,20 @@ def add_images(model: PatchManifoldTransform, X: Blocks, checkpoint: str | os.Pa
     images = BlockImages(X, model.channels == "grey")
     kinds = (Added, GraphStatistics, PairStatistics)
     kept = checkpoint_of(checkpoint, model, X, kinds, silent=("memory", "verbose"))
-    random = np.random.RandomState(0)  # nothing is drawn once the dictionary is there
 
     def begin() -> Added:
         if not hasattr(model, "atoms_"):
             model._start(images)
         return Added(made={name: getattr(model, name) for name in ("atoms_", "whitening_", "image_shape_")})
 
-    state = first_state(begin, kept, random)
+    state = first_state(begin, kept)
     for name, value in state.made.items():
         setattr(model, name, value)
     model._check_shape(images)
     there = copy(model)
     there.verbose = 0
     there.__dict__.pop("statistics_", None)
-    added = add_parts(X, partial(part_images, there), state, kept=kept, rng=random, verbose=model.verbose)
+    added = add_parts(X, partial(part_images, there), state, kept=kept, verbose=model.verbose)
     model.statistics_ = plus(getattr(model, "statistics_", None), added)
 
 

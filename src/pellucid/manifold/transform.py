@@ -173,15 +173,17 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             raise ValueError("Blocks find their neighbours themselves: pairs and groups need rows in memory.")
         if first or not hasattr(self, "_seed"):
             self._seed = check_random_state(self.random_state)
-        kept = checkpoint_of(checkpoint, self, rows, (Added, Statistics), np.asarray(pairs), np.asarray(groups))
-        state = first_state(lambda: Added(getattr(self, "statistics_", None)), kept, self._seed)
-        begun = deepcopy(self._seed)  # a fit that goes on draws the same again
+        facts = np.asarray(pairs), np.asarray(groups)
+        kept = checkpoint_of(checkpoint, self, rows, (Added, Statistics), *facts, rng=self._seed)
+        state = first_state(lambda: Added(getattr(self, "statistics_", None)), kept)
+        if kept is not None:
+            kept.rng = deepcopy(self._seed)  # a fit that goes on draws the same again
         if first:
             self.code_ = self._make_code().fit(self._sample(rows))
             if hasattr(self.code_, "atoms_"):
                 self.atoms_ = self.code_.atoms_
         function = partial(part_statistics, copy(self), pairs, groups)
-        self.statistics_ = add_parts(rows, function, state, kept=kept, rng=begun, given=self._seeds(rows))
+        self.statistics_ = add_parts(rows, function, state, kept=kept, given=self._seeds(rows))
         return self
 
     def _source(self, X: Any, first: bool) -> Blocks:

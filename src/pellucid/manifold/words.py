@@ -187,7 +187,6 @@ def part_texts(places: dict[str, int], window: int, blocks: Iterator[list[Any]])
 def add_texts(model: WordManifoldTransform, X: TextBlocks, checkpoint: str | os.PathLike[str] | None = None) -> None:
     """Add the statistics of texts in blocks to those of the model, whose vocabulary the first ones make."""
     kept = checkpoint_of(checkpoint, model, X, (Added, GraphStatistics))
-    random = np.random.RandomState(0)  # nothing is drawn
 
     def begin() -> Added:
         if not hasattr(model, "vocabulary_"):
@@ -195,10 +194,10 @@ def add_texts(model: WordManifoldTransform, X: TextBlocks, checkpoint: str | os.
             model.vocabulary_ = np.array(frequent(counts, model.vocabulary_size, model.min_count), dtype=object)
         return Added(getattr(model, "statistics_", None), made={"words": list(model.vocabulary_)})
 
-    state = first_state(begin, kept, random)
+    state = first_state(begin, kept)
     model.vocabulary_ = np.array(state.made["words"], dtype=object)
     function = partial(part_texts, model._places(), model.window)
-    model.statistics_ = add_parts(X, function, state, kept=kept, rng=random)
+    model.statistics_ = add_parts(X, function, state, kept=kept)
 
 
 @cache

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pellucid._core.checkpoint import Checkpoint, fingerprint
+from pellucid._core.interrupts import SecondInterrupt, uninterrupted
 from pellucid._core.progress import progress
 from pellucid.rows import Blocks
 from pellucid.rows.parts import plus
@@ -31,8 +32,7 @@ def run(
     step: Callable[[State], State],
     over: Callable[[State], bool],
     *,
-    kept: Checkpoint | None,
-    rng: np.random.RandomState,
+    kept: Checkpoint | None = None,
     bar: tuple[str, int, Any],
     say: Callable[[State], str],
     stopped: Callable[[State], str],
@@ -49,8 +49,10 @@ def run(
             while not over(state):
                 state = step(state)
                 if kept is not None:
-                    kept.save(state, rng)
+                    kept.save(state)
                 advance(say(state))
+    except SecondInterrupt:
+        raise
     except KeyboardInterrupt:
         sentence = stopped(state)
         if not sentence:
@@ -60,13 +62,13 @@ def run(
     return state, False
 
 
-def first_state(begin: Callable[[], State], kept: Checkpoint | None, rng: np.random.RandomState) -> State:
+def first_state(begin: Callable[[], State], kept: Checkpoint | None) -> State:
     """What the checkpoint holds; else what ``begin`` makes, which it holds from now on."""
-    state: State | None = None if kept is None else kept.load(rng)
+    state: State | None = None if kept is None else kept.load()
     if state is None:
         state = begin()
         if kept is not None:
-            kept.save(state, rng)
+            kept.save(state)
     return state
 
 
@@ -88,24 +90,27 @@ def add_parts(
     state: Added,
     *,
     kept: Checkpoint | None,
-    rng: np.random.RandomState,
     verbose: Any = False,
     given: Sequence[Any] | None = None,
 ) -> Any:
     """The sum of ``function(blocks)`` over the parts, in order; ``given`` holds a second argument for each."""
-    rest = X.like(X.parts[state.done :])
+    n, rest = len(X.parts), X.like(X.parts[state.done :])
     each = rest.each(function, None if given is None else given[state.done :])
-    state, _ = run(
+
+    def step(state: Added) -> Added:
+        added = next(each)
+        with uninterrupted():  # in place, so as a whole
+            state.total, state.done = plus(state.total, added), state.done + 1
+        return state
+
+    run(
         state,
-        lambda now: Added(plus(now.total, next(each)), now.done + 1, now.made),
-        lambda now: now.done == len(X.parts),
+        step,
+        lambda state: state.done == n,
         kept=kept,
-        rng=rng,
         bar=("blocks", len(rest.parts), verbose),
-        say=lambda now: f"{now.done} of {len(X.parts)} parts",
-        stopped=lambda now: (
-            f"Stopped after {now.done} of {len(X.parts)} parts; these make the model." if now.done else ""
-        ),
+        say=lambda state: f"{state.done} of {n} parts",
+        stopped=lambda state: f"Stopped after {state.done} of {n} parts; these make the model." if state.done else "",
         stacklevel=6,
     )
     return state.total
@@ -120,14 +125,16 @@ def checkpoint_of(
     X: Blocks,
     kinds: Iterable[type],
     *facts: Any,
+    rng: np.random.RandomState | None = None,
     silent: Sequence[str] = ("verbose",),
 ) -> Checkpoint | None:
-    """Where states are kept, if anywhere: known by the parameters that are not ``silent``, the rows and more facts."""
+    """Where states are kept, if anywhere: known by the parameters that are not ``silent``, the rows and more facts.
+    ``rng`` is what the fit draws from."""
     if path is None:
         return None
     settings = sorted((name, value) for name, value in model.get_params(deep=False).items() if name not in silent)
     plain = [(name, "given" if isinstance(value, np.random.RandomState) else value) for name, value in settings]
-    return Checkpoint(path, fingerprint(plain, known_rows(X), *facts), kinds)
+    return Checkpoint(path, fingerprint(plain, known_rows(X), *facts), kinds, rng)
 
 
 def known_rows(X: Blocks) -> list[Any]:

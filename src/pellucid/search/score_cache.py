@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.atomic import save_array
+from pellucid._core.checkpoint import fingerprint
 from pellucid.concepts import ConceptSubspaces
 from pellucid.search._rows import Rows
 from pellucid.search.collection import Collection
@@ -28,7 +28,7 @@ class ScoreCache:
 
     def rows(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """Descriptions (n, 2S) of the items at these positions."""
-        mark = fingerprint(self.model)
+        mark = model_mark(self.model)
         blocks = [self._block(mark, key, rows) for key, rows in self.collection.segments]
         return np.asarray(Rows(blocks).take(positions))
 
@@ -50,11 +50,8 @@ class ScoreCache:
         return np.concatenate([self.model.describe(np.asarray(block, dtype=np.float32)) for block in blocks])
 
 
-def fingerprint(model: ConceptSubspaces) -> str:
+def model_mark(model: ConceptSubspaces) -> str:
     """Differs where the cones or gates of two models do."""
-    digest = hashlib.sha256()
-    for attribute in ("atoms_", "groups_", "gate_coef_", "gate_intercept_"):
-        digest.update(np.ascontiguousarray(getattr(model, attribute, np.empty(0))).data)
-    if model.preparation_ is not None:
-        digest.update(np.ascontiguousarray(model.preparation_.mean_).data)
-    return digest.hexdigest()[:16]
+    names = ("atoms_", "groups_", "gate_coef_", "gate_intercept_")
+    center = None if model.preparation_ is None else model.preparation_.mean_
+    return fingerprint(*(getattr(model, name, None) for name in names), center)[:16]
