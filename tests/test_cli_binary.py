@@ -87,7 +87,7 @@ def test_standard_input_a_collection_and_preparation(bits, tmp_path):
     assert kept["concepts"][0]["examples"][0].startswith("thing ")
     found("binary", "fit", folder / "v.npy", "--normalise", "-o", tmp_path / "n.safetensors")
     np.testing.assert_allclose(
-        pellucid.load(tmp_path / "n.safetensors").preprocessing_.mean_,
+        pellucid.load(tmp_path / "n.safetensors").preparation_.mean_,
         pellucid.preparation.CenteredNormalizer().fit(X).mean_,
     )
     assert "cka" in found("info", tmp_path / "n.safetensors")

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 import pellucid
 from pellucid import vectors
-from pellucid.clusters import CommonalityClustering, part_shares
+from pellucid.clusters import CommonalityClustering
 from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection
 from support.commands import fails, found, run
@@ -39,7 +39,7 @@ def test_fit_is_what_the_library_does(digits, tmp_path):
     np.testing.assert_array_equal(loaded.labels_, ours.labels_)
     np.testing.assert_allclose(loaded.atoms_, ours.atoms_, atol=1e-5)
     assert [c["rows"] for c in told["clusters"]] == np.bincount(ours.labels_, minlength=3).tolist()
-    own, common = part_shares(ours, rows)
+    own, common = ours.shares(rows).T
     for c in told["clusters"]:
         assert c["own"] == pytest.approx(own[ours.labels_ == c["cluster"]].mean(), abs=1e-4)
         assert c["common"] == pytest.approx(common[ours.labels_ == c["cluster"]].mean(), abs=1e-4)
@@ -55,8 +55,7 @@ def test_predict_prints_and_writes(digits, tmp_path):
     folder, X, _ = digits
     model = folder / "m.safetensors"
     fitted = pellucid.load(model)
-    rows = fitted.preprocessing_.transform(X)
-    labels, costs = fitted.predict(rows), fitted.transform(rows).min(axis=1)
+    labels, costs = fitted.predict(X), fitted.transform(X).min(axis=1)
     told = found("clusters", "predict", folder / "d.npy", "-m", model)
     assert [row["cluster"] for row in told] == labels.tolist()
     np.testing.assert_allclose([row["cost"] for row in told], costs, rtol=1e-5)
@@ -78,11 +77,11 @@ def test_preparation(digits, tmp_path):
     folder, X, _ = digits
     run("clusters", "fit", folder / "d.npy", *SMALL, "--normalise", "-o", tmp_path / "n.safetensors")
     np.testing.assert_allclose(
-        pellucid.load(tmp_path / "n.safetensors").preprocessing_.mean_, CenteredNormalizer().fit(X).mean_, atol=1e-6
+        pellucid.load(tmp_path / "n.safetensors").preparation_.mean_, CenteredNormalizer().fit(X).mean_, atol=1e-6
     )
     Collection.create(tmp_path / "collection", X / 16)
     run("clusters", "fit", tmp_path / "collection", *SMALL, "--as-is", "-o", tmp_path / "c.safetensors")
-    assert not hasattr(pellucid.load(tmp_path / "c.safetensors"), "preprocessing_")
+    assert pellucid.load(tmp_path / "c.safetensors").preparation_ is None
 
 
 def test_blocks_and_mini_batches(digits, tmp_path, monkeypatch):
@@ -128,29 +127,27 @@ def test_misuse_of_clusters(digits, tmp_path):
 def test_the_explorer_shows_vectors_as_they_came(digits, tmp_path):
     """The model wants unit length, the collection keeps pixels: the parts are those of the prepared vector."""
     pytest.importorskip("fastapi", reason="the explore extra is not installed")
-    from pellucid.cli._prepared import same_preparation
     from pellucid.explorer import explore
 
     folder, X, _ = digits
     collection = Collection.create(tmp_path / "raw", X)
     fitted = pellucid.load(folder / "m.safetensors")
-    assert same_preparation(tmp_path / "raw", fitted)
     with explore(collection, folder / "m.safetensors", image_shape=(8, 8), open_browser=False) as server:
         state = server.app.state.pellucid
         assert state.preparation.wait(PATIENCE)
-        rows = fitted.preprocessing_.transform(X)
-        np.testing.assert_array_equal(state.structure.clusters(), fitted.predict(rows))
-        np.testing.assert_allclose(state.structure.reconstruct("5")[0], rows[5], atol=1e-6)
+        np.testing.assert_array_equal(state.structure.clusters(), fitted.predict(X))
+        unit = X[5] / np.linalg.norm(X[5])
+        np.testing.assert_allclose(state.structure.reconstruct("5")[0], unit, atol=1e-6)
 
 
 def test_shares_add_up_with_what_is_left(digits):
     folder, X, _ = digits
     fitted = pellucid.load(folder / "m.safetensors")
-    rows = fitted.preprocessing_.transform(X[:20]).astype(np.float64)
-    own, common = part_shares(fitted, rows)
-    rest = ((rows - fitted.reconstruct(rows)) * rows).sum(axis=1)
+    rows = fitted.prepare(X[:20].astype(np.float64))
+    own, common = fitted.shares(X[:20]).T
+    rest = ((rows - fitted.reconstruct(X[:20])) * rows).sum(axis=1)
     np.testing.assert_allclose(own + common + rest, 1, atol=1e-6)
-    np.testing.assert_array_equal(part_shares(fitted, np.zeros((2, 64)))[0], 0)
+    np.testing.assert_array_equal(fitted.shares(np.zeros((2, 64))), 0)
 
 
 def test_texts_are_shown_where_there_are_any(digits, tmp_path):

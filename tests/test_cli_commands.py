@@ -27,9 +27,9 @@ SCRIPT = Path(sys.executable).parent / "pellucid"
 def test_fit_is_what_the_library_does(data, model):
     X, Y, _ = data
     before = CenteredNormalizer().fit(X)
-    ours = pellucid.ConceptSubspaces(1, random_state=0).fit(before.transform(X), Y, NAMES)
+    ours = pellucid.ConceptSubspaces(1, random_state=0).fit(X, Y, NAMES)
     loaded = pellucid.load(model)
-    np.testing.assert_allclose(loaded.preprocessing_.mean_, before.mean_)
+    np.testing.assert_allclose(loaded.preparation_.mean_, before.mean_)
     np.testing.assert_allclose(loaded.atoms_, ours.atoms_, atol=1e-6)
     assert list(loaded.concept_names_) == NAMES
 
@@ -88,8 +88,9 @@ def test_as_is_leaves_vectors_alone(files, data, tmp_path):
     out = tmp_path / "m.safetensors"
     run("concepts", "fit", files / "v.npy", "--labels", files / "labels.npy", "--as-is", "--n-atoms", 2, "-o", out)
     loaded = pellucid.load(out)
-    assert not hasattr(loaded, "preprocessing_")
-    np.testing.assert_allclose(loaded.atoms_, pellucid.ConceptSubspaces(2, random_state=0).fit(X, Y).atoms_, atol=1e-5)
+    assert loaded.preparation_ is None
+    ours = pellucid.ConceptSubspaces(2, center=False, random_state=0).fit(X, Y)
+    np.testing.assert_allclose(loaded.atoms_, ours.atoms_, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -166,8 +167,7 @@ def test_caption_names_concepts(files, model):
 
 def test_project_writes_what_the_library_projects(files, data, model, tmp_path):
     X = data[0]
-    loaded = pellucid.load(model)
-    rows = loaded.preprocessing_.transform(X)
+    loaded, rows = pellucid.load(model), X
     run("concepts", "project", files / "v.parquet", "-m", model, "-c", "animal", "-o", tmp_path / "p.parquet")
     written = vectors.read(tmp_path / "p.parquet")
     np.testing.assert_allclose(written.vectors, loaded.project(rows, "animal"), atol=1e-6)
@@ -196,9 +196,9 @@ def test_evaluate_measures_what_the_library_measures(files, data, model, tmp_pat
     arguments = ["concepts", "evaluate", files / "v.parquet", "-m", model, "--labels", "tags", "-k", 5]
     said = found(*arguments)
     X, Y, _ = data
-    rows, order = pellucid.load(model).preprocessing_.transform(X), np.random.default_rng(0).permutation(240)
+    order, fitted = np.random.default_rng(0).permutation(240), pellucid.load(model)
     asked, searched = np.sort(order[:120]), np.sort(order[120:])
-    for title, filtering in (("plain", None), ("filtered", pellucid.load(model))):
+    for title, filtering, rows in (("plain", None, fitted.prepare(X)), ("filtered", fitted, X)):
         result = concept_retrieval(filtering, rows[asked], rows[searched], Y[asked], Y[searched], k=5)
         assert np.isclose(said[title]["general"], result.general)
         assert np.allclose(list(said[title]["per_concept"].values()), result.per_concept[:, 0])
@@ -218,10 +218,9 @@ def test_evaluate_measures_what_the_library_measures(files, data, model, tmp_pat
 # index and search
 
 
-def test_a_collection_keeps_everything_beside_the_vectors(data, model, collection):
+def test_a_collection_keeps_vectors_as_they_came_and_everything_beside_them(data, collection):
     opened = Collection.open(collection)
-    loaded = pellucid.load(model)
-    np.testing.assert_allclose(opened.vectors(), loaded.preprocessing_.transform(data[0]), atol=1e-6)
+    np.testing.assert_array_equal(opened.vectors(), data[0])
     item = opened.item(5)
     assert item["id"] == "item 5"
     assert item["text"] == "text [bold] of 5"
@@ -255,21 +254,19 @@ def test_explanations_add_up(model, collection, files):
     assert "[bold]" in shown  # a text is shown as it is
 
 
-def test_vectors_as_they_came_can_be_searched_by_concept_too(data, files, model, tmp_path):
-    """The ranking differs from that over prepared vectors only by the lengths after centring."""
-    run("index", files / "v.parquet", "--labels", "tags", "-o", tmp_path / "raw")
-    assert np.array_equal(Collection.open(tmp_path / "raw").vectors(), data[0])
+def test_a_search_by_concept_ranks_prepared_vectors_and_explains_its_scores(data, model, collection):
     loaded = pellucid.load(model)
-    rows = loaded.preprocessing_.transform(data[0])
-    item = int(np.argmax(loaded.lengths(rows)[:, NAMES.index("person")]))
+    rows = loaded.prepare(data[0])
+    item = int(np.argmax(loaded.lengths(data[0])[:, NAMES.index("person")]))
     words = ("--item", f"item {item}", "-c", "person", "-k", 10, "--explain")
-    said = found("search", tmp_path / "raw", "-m", model, *words)
-    query = loaded.project(rows[item : item + 1], "person")[0]
+    said = found("search", collection, "-m", model, *words)
+    query = loaded.project(data[0][item : item + 1], "person")[0]
     assert query.any()
-    order = [i for i in np.argsort(-(data[0] / np.linalg.norm(data[0], axis=1)[:, None]) @ query) if i != item][:10]
+    scores = rows @ query / np.linalg.norm(query)
+    order = [i for i in np.argsort(-scores, kind="stable") if i != item][:10]
     assert [hit["item"]["id"] for hit in said] == [f"item {i}" for i in order]
-    whys = [hit["explanation"]["score"] for hit in said]
-    np.testing.assert_allclose(whys, [rows[item] @ rows[i] for i in order], atol=1e-5)
+    np.testing.assert_allclose([hit["score"] for hit in said], scores[order], atol=1e-5)
+    np.testing.assert_allclose([hit["explanation"]["score"] for hit in said], scores[order], atol=1e-5)
 
 
 def test_search_from_a_vector(data, files, model, collection, tmp_path):

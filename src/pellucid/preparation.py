@@ -135,9 +135,18 @@ class PreparesRows:
     _prepares_rows: ClassVar[bool] = True
     preparation_: CenteredNormalizer | None
 
-    def _learn_preparation(self, X: Any, wanted: CenteredNormalizer | None) -> Any:
-        """Learn from raw rows, which may be blocks, how to prepare them; the same rows, prepared."""
+    def _preparation(self) -> CenteredNormalizer | None:
+        """What the parameters ask for, not fitted yet."""
+        center, normalize = (getattr(self, name, False) for name in ("center", "normalize"))
+        return CenteredNormalizer(center=center) if center or normalize else None
+
+    def _learn_preparation(self, X: Any, in_batches: bool = False) -> Any:
+        """Learn from raw rows, which may be blocks, how to prepare them; the same rows, prepared. Of a file on disk
+        that is gone through in batches, a batch is prepared when it is looked at."""
+        wanted = self._preparation()
         self.preparation_ = None if wanted is None else wanted.fit(X)
+        if self.preparation_ is not None and in_batches and is_mapped(X):
+            return PreparedView(X, self.preparation_)
         return self._prepared(X)
 
     def _prepared(self, X: Any) -> Any:

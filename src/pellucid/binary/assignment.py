@@ -38,6 +38,7 @@ class IterativeAssignment(BinaryModel):
     simplicity : λ while items come, times their number: weights of n items on a kernel of unit norm are of the order
         1/n. It chooses among the many sets of concepts that fit alike, and has to outweigh noise, or pairs of items get
         concepts of their own to fit it; raise it for noisy items
+    center : bool, normalise items, subtract their mean and normalise again first, in every method
     kernel : "linear", or "precomputed" where X is a positive semidefinite kernel (p, p)
     random_state : seed of the noise and of the random order
 
@@ -57,6 +58,7 @@ class IterativeAssignment(BinaryModel):
         "order": [StrOptions({"given", "nearest", "random"})],
         "min_weight": [Interval(Real, 0, 1, closed="left")],
         "simplicity": [Interval(Real, 0, None, closed="left")],
+        "center": ["boolean"],
         "kernel": [StrOptions({"linear", "precomputed"})],
         "random_state": ["random_state"],
     }
@@ -69,6 +71,7 @@ class IterativeAssignment(BinaryModel):
         order: str = "given",
         min_weight: float = 0.02,
         simplicity: float = 0.5,
+        center: bool = False,
         kernel: str = "linear",
         random_state: Any = None,
     ) -> None:
@@ -77,6 +80,7 @@ class IterativeAssignment(BinaryModel):
         self.order = order
         self.min_weight = min_weight
         self.simplicity = simplicity
+        self.center = center
         self.kernel = kernel
         self.random_state = random_state
 

@@ -52,6 +52,7 @@ class BinaryAutoencoder(BinaryModel):
     margin : ε of the relative rule
     sparsity : λ of Eq. 3, on kernels of unit norm
     max_concepts : keep no more than that many, the strongest
+    center : bool, normalise items, subtract their mean and normalise again first, in every method
     kernel : "linear", or "precomputed" where X is a positive semidefinite kernel (p, p)
     random_state : seed; the same seed gives the same bits
 
@@ -78,6 +79,7 @@ class BinaryAutoencoder(BinaryModel):
         "margin": [Interval(Real, 0, 1, closed="both")],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "max_concepts": [Interval(Integral, 1, None, closed="left"), None],
+        "center": ["boolean"],
         "kernel": [StrOptions({"linear", "precomputed"})],
         "random_state": ["random_state"],
     }
@@ -92,6 +94,7 @@ class BinaryAutoencoder(BinaryModel):
         margin: float = 0.05,
         sparsity: float = 1e-5,
         max_concepts: int | None = None,
+        center: bool = False,
         kernel: str = "linear",
         random_state: Any = None,
     ) -> None:
@@ -102,6 +105,7 @@ class BinaryAutoencoder(BinaryModel):
         self.margin = margin
         self.sparsity = sparsity
         self.max_concepts = max_concepts
+        self.center = center
         self.kernel = kernel
         self.random_state = random_state
 

@@ -16,14 +16,16 @@ from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sign_vectors import energies
 from pellucid.binary.spectrum import Spectrum, spectrum_of_items, spectrum_of_kernel
 from pellucid.binary.weights import alignment, fit_weights
+from pellucid.preparation import PreparesRows
 
 BLOCK = 1 << 14
 
 
-class BinaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
+class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
     """Fitted names, new items and persistence of :class:`BinaryAutoencoder` and :class:`IterativeAssignment`."""
 
     kernel: str
+    center: bool
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
         "concepts_": Fitted("i", ("items", "concepts")),
@@ -54,7 +56,14 @@ class BinaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin,
             )
         ):
             raise ValueError(f"A precomputed kernel must be a symmetric square matrix, but its shape is {data.shape}.")
-        return data
+        if self.center and self.kernel == "precomputed":
+            raise ValueError("center prepares items, but the kernel is precomputed: set center=False.")
+        return np.asarray(self._learn_preparation(data) if reset else self._prepared(data))
+
+    def prepare(self, X: ArrayLike) -> Floats:
+        """Raw items (n, d) as the concepts see them: normalised, centred and normalised again if ``center`` is set."""
+        check_is_fitted(self, "concepts_")
+        return self._items(X, reset=False)
 
     def _spectrum(self, data: Floats) -> tuple[Spectrum, Floats, float]:
         """Where the items lie, their mean (of a kernel: of its rows), and by what both were divided, so that the

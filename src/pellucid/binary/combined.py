@@ -38,6 +38,7 @@ class CombinedConcepts(BinaryModel):
     min_weight, simplicity : as in :class:`IterativeAssignment`
     max_attempts : attempts of step 2 at most; twelve in a row that are in vain end it
     max_sweeps : passes over all bits at most, in step 3
+    center : bool, normalise items, subtract their mean and normalise again first, in every method
     kernel : "linear", or "precomputed" where X is a positive semidefinite kernel (p, p)
     random_state : seed; the same seed gives the same bits
 
@@ -56,6 +57,7 @@ class CombinedConcepts(BinaryModel):
         "simplicity": [Interval(Real, 0, None, closed="left")],
         "max_attempts": [Interval(Integral, 0, None, closed="left")],
         "max_sweeps": [Interval(Integral, 0, None, closed="left")],
+        "center": ["boolean"],
         "kernel": [StrOptions({"linear", "precomputed"})],
         "random_state": ["random_state"],
     }
@@ -68,6 +70,7 @@ class CombinedConcepts(BinaryModel):
         simplicity: float = 0.5,
         max_attempts: int = 60,
         max_sweeps: int = 10,
+        center: bool = False,
         kernel: str = "linear",
         random_state: Any = None,
     ) -> None:
@@ -76,6 +79,7 @@ class CombinedConcepts(BinaryModel):
         self.simplicity = simplicity
         self.max_attempts = max_attempts
         self.max_sweeps = max_sweeps
+        self.center = center
         self.kernel = kernel
         self.random_state = random_state
 

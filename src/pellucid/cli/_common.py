@@ -90,13 +90,6 @@ def load_model(path: Path) -> Any:
     return model
 
 
-def prepared(model: Any, rows: NDArray[Any]) -> NDArray[Any]:
-    """Rows as the model saw them when it was fitted."""
-    before = getattr(model, "preprocessing_", None)
-    result: NDArray[Any] = rows if before is None else before.transform(rows)
-    return result
-
-
 def check_finite(rows: NDArray[Any], path: Path, first: int) -> None:
     from pellucid._core.checks import first_not_finite
 

@@ -73,15 +73,13 @@ def command(
     check_output(output, ".safetensors")
     refuse_options_of_the_other(ctx, method)
     from pellucid import persistence
-    from pellucid.preparation import CenteredNormalizer
 
     found = read_items(vectors, column)
     begun = time.perf_counter()
     # what chooses the concepts has another name and scale where items come one by one
     name = "simplicity" if method == "assignment" else "sparsity"
-    given: dict[str, Any] = {} if sparsity is None else {name: sparsity}
-    before = CenteredNormalizer().fit(found.vectors) if normalise else None
-    X = found.vectors if before is None else before.transform(found.vectors)
+    given: dict[str, Any] = {"center": normalise, **({} if sparsity is None else {name: sparsity})}
+    X = found.vectors
     if method == "assignment":
         from pellucid.binary import IterativeAssignment
 
@@ -98,8 +96,6 @@ def command(
                                   random_state=seed, **given)  # fmt: skip
     with status(f"Looking for concepts of {counted(len(X))} items …"):
         model.fit(X)
-    if before is not None:
-        model.preprocessing_ = before
     persistence.save(model, output)
     result = summary(model, titles_of(found), output, time.perf_counter() - begun)
     if as_json:

@@ -77,16 +77,14 @@ def command(
     from pellucid.clusters import CommonalityClustering
 
     begun = time.perf_counter()
-    kind = "none" if as_is else "centred" if normalise else "unit"
-    with prepared_rows(vectors, column, kind, output) as (X, names, before):
+    settings |= {"normalize": not as_is, "center": normalise}
+    with all_rows(vectors, column, output) as (X, names):
         if settings["batch_size"] is None and len(X) >= MANY_ROWS:
             settings["batch_size"] = BATCH_ROWS
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = CommonalityClustering(**settings, random_state=seed, verbose=1).fit(X)
         model.set_params(verbose=0)
-        if before is not None:
-            model.preprocessing_ = before
         persistence.save(model, output)
         found = summary(model, X, names, output)
     found["seconds"] = time.perf_counter() - begun
@@ -101,18 +99,15 @@ def command(
 
 
 @contextmanager
-def prepared_rows(
-    path: Path, column: str | None, kind: str, beside: Path
-) -> Iterator[tuple[NDArray[Any], list[str], Any]]:
-    """All rows, prepared, their names, and what prepared them; a file is laid down on disk and never held whole."""
-    from pellucid.cli.streaming import checked_blocks, spooled
-    from pellucid.preparation import CenteredNormalizer
+def all_rows(path: Path, column: str | None, beside: Path) -> Iterator[tuple[NDArray[Any], list[str]]]:
+    """All rows and their names; a file is laid down on disk and never held whole."""
+    import numpy as np
 
-    before = None if kind == "none" else CenteredNormalizer(center=kind == "centred")
+    from pellucid.cli.streaming import checked_blocks, spooled
+
     if is_collection(path):
         found = read_items(path)
-        X = found.vectors if before is None else before.fit_transform(found.vectors)
-        yield X, titles_of(found), before
+        yield found.vectors, titles_of(found)
         return
     with readable(path) as source:
         rows, names = 0, []
@@ -120,21 +115,16 @@ def prepared_rows(
             numbered = block.ids or [str(i) for i in range(rows, rows + len(block.vectors))]
             names += titles_of(replace(block, ids=numbered))
             rows += len(block.vectors)
-            if before is not None:
-                before.partial_fit(block.vectors)
-        change = (lambda block: block) if before is None else before.transform
-        with spooled(checked_blocks(source, column, what="Preparing"), rows, change, beside) as X:
-            yield X, names, before
+        with spooled(checked_blocks(source, column, what="Reading"), rows, np.asarray, beside) as X:
+            yield X, names
 
 
 def summary(model: Any, X: NDArray[Any], names: list[str], output: Path) -> dict[str, Any]:
     import numpy as np
 
-    from pellucid.clusters import part_shares
-
     rows = np.sort(np.random.default_rng(0).permutation(len(X))[:LOOKED_AT])
     some = np.asarray(X[rows])
-    own, common = part_shares(model, some)
+    own, common = model.shares(some).T
     costs = model.transform(some)
     here = costs.argmin(axis=1)
     clusters = []

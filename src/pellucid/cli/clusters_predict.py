@@ -16,7 +16,6 @@ from pellucid.cli._common import (
     counted,
     json_option,
     model_option,
-    prepared,
     print_json,
     readable,
     screen,
@@ -80,7 +79,7 @@ def predict(vectors: Path, model: Any, column: str | None) -> tuple[list[str], A
     with readable(vectors) as source:
         for block in checked_blocks(source, column):
             ids += block.ids or [str(i) for i in range(len(ids), len(ids) + len(block.vectors))]
-            cost = model.transform(prepared(model, block.vectors))
+            cost = model.transform(block.vectors)
             clusters.append(cost.argmin(axis=1))
             costs.append(cost.min(axis=1))
     return ids, np.concatenate(clusters), np.concatenate(costs)

@@ -22,6 +22,7 @@ from pellucid.clusters.learning import KINDS, Schedule, batch_step, begin, learn
 from pellucid.clusters.model_selection import ClusterCounts, select_n_clusters
 from pellucid.clusters.objective import Dictionary, Penalties
 from pellucid.clusters.starts import Start, first_dictionary, given_labels, sample, start_partitions
+from pellucid.preparation import PreparesRows
 from pellucid.rows import Blocks, as_blocks, is_lazy, lazily
 from pellucid.rows.fitting import checkpoint_of
 
@@ -37,18 +38,23 @@ class Encoded(NamedTuple):
     common: NDArray[Any]
 
 
-class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, SavedMixin, BaseEstimator):
+class CommonalityClustering(
+    PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, SavedMixin, BaseEstimator
+):
     """Clusters that are dictionaries, beside one dictionary for what all of them share (paper 3, MtCluster).
 
     A row of cluster c is a combination of the cluster's atoms and a sparse one of the common atoms, and belongs where
     that costs least: Σ ‖x − aD_c − a₀D₀‖² + ridge·‖a‖² + sparsity·‖a₀‖₁ over the rows, plus ``incoherence`` times the
-    squared inner products of different atoms. The penalties are meant for rows of about unit length: normalise first.
+    squared inner products of different atoms. The penalties are meant for rows of about unit length: set ``normalize``
+    where rows have any other.
 
     Parameters
     ----------
     n_clusters : int
     n_atoms : int, atoms of each cluster
     n_common : int, common atoms; 0 does without
+    normalize : bool, bring rows to unit length first, in every method
+    center : bool, bring rows to unit length, subtract their mean and bring them to unit length again
     ridge : float, weight of ‖a‖²
     sparsity : float, weight of ‖a₀‖₁; with ``codes="lasso"`` of ‖a‖₁ too, which then has no ridge
     incoherence : float, weight of squared inner products of atoms of clusters (the paper's λ₃)
@@ -72,6 +78,7 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
 
     Attributes
     ----------
+    preparation_ : fitted ``CenteredNormalizer`` that every method applies to its rows, or None
     labels_ : (n,) cluster of each row
     atoms_ : (n_clusters, n_atoms, d), of unit length unless ``codes="one"``
     common_atoms_ : (n_common, d), of unit length
@@ -101,6 +108,8 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "n_common": [Interval(Integral, 0, None, closed="left")],
+        "normalize": ["boolean"],
+        "center": ["boolean"],
         "ridge": [Interval(Real, 0, None, closed="left")],
         "sparsity": [Interval(Real, 0, None, closed="neither")],
         "incoherence": [Interval(Real, 0, None, closed="left")],
@@ -123,6 +132,8 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         n_atoms: int = 20,
         n_common: int = 30,
         *,
+        normalize: bool = False,
+        center: bool = False,
         ridge: float = 0.01,
         sparsity: float = 0.1,
         incoherence: float = 1.0,
@@ -141,6 +152,8 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         self.n_clusters = n_clusters
         self.n_atoms = n_atoms
         self.n_common = n_common
+        self.normalize = normalize
+        self.center = center
         self.ridge = ridge
         self.sparsity = sparsity
         self.incoherence = incoherence
@@ -201,7 +214,7 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         those of the last batch, and ``objective_`` holds each batch's cost per row before the step.
         """
         first = not hasattr(self, "atoms_")
-        rows = self._begin(X) if first else Blocks.held(self._rows(X))
+        rows = self._begin(X) if first else Blocks.held(self.prepare(X))
         data = rows.take(np.arange(len(rows)))
         penalties, rng = self._penalties(), check_random_state(self.random_state)
         with one_blas_thread():
@@ -228,11 +241,13 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
                 f'codes="one" gives every cluster a single atom, but n_atoms is {self.n_atoms}; set it to 1.'
             )
         if is_lazy(X):
-            rows = as_blocks(X)
+            blocks = as_blocks(X)
             self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = rows.shape[1]
+            self.n_features_in_ = blocks.shape[1]
+            rows: Blocks = self._learn_preparation(blocks)
         else:
-            rows = Blocks.held(self._rows(X, reset=True))
+            raw = self._rows(X, reset=True)
+            rows = Blocks.held(self._learn_preparation(raw, in_batches=self.batch_size is not None))
         if len(rows) < self.n_clusters:
             raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}.")
         if rows.array is None and not isinstance(self.init, str):
@@ -296,7 +311,7 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         if is_lazy(X):
             check_is_fitted(self, "atoms_")
             return lazily(copy(self).transform, X, len(self.atoms_))
-        data = self._fitted_rows(X)
+        data = self.prepare(X)
         costs = np.empty((len(data), len(self.atoms_)), dtype=data.dtype)
         coder = self._coder(data.dtype)
         for rows in row_blocks(len(data)):
@@ -305,13 +320,13 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
 
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the sum of the rows' costs in their clusters."""
-        data = self._fitted_rows(X)
+        data = self.prepare(X)
         coder = self._coder(data.dtype)
         return -float(sum(code_rows(np.asarray(data[rows]), coder, None).costs.sum() for rows in row_blocks(len(data))))
 
     def encode(self, X: ArrayLike) -> Encoded:
         """Clusters of rows, and their codes over the cluster's atoms and over the common ones."""
-        data = self._fitted_rows(X)
+        data = self.prepare(X)
         coder = self._coder(data.dtype)
         parts = [code_rows(np.asarray(data[rows]), coder, None) for rows in row_blocks(len(data))]
         return Encoded(*(np.concatenate(column) for column in zip(*((p.labels, p.own, p.common) for p in parts))))
@@ -329,6 +344,14 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         if parts != "cluster":
             out += found.common @ self.common_atoms_.astype(out.dtype)
         return out
+
+    def shares(self, X: ArrayLike) -> NDArray[np.float64]:
+        """How much of each row is its cluster's own, and how much is common (n, 2): v·x/‖x‖² for either part v. With
+        what is in neither they add up to 1."""
+        rows = self.prepare(X)
+        lengths = np.maximum(np.einsum("ij,ij->i", rows, rows, dtype=np.float64), np.finfo(np.float64).tiny)
+        parts = (self.reconstruct(X, parts=part) for part in ("cluster", "common"))
+        return np.stack([np.einsum("ij,ij->i", v, rows, dtype=np.float64) / lengths for v in parts], axis=1)
 
     # is it any good
 
@@ -351,9 +374,10 @@ class CommonalityClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Trans
         data: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
         return data
 
-    def _fitted_rows(self, X: ArrayLike) -> NDArray[Any]:
+    def prepare(self, X: ArrayLike) -> NDArray[Any]:
+        """Raw rows (n, d) as the dictionaries see them: normalised, or centred too, if the model asks for it."""
         check_is_fitted(self, "atoms_")
-        return self._rows(X)
+        return np.asarray(self._prepared(self._rows(X)))
 
     def _coder(self, dtype: Any) -> Coder:
         return Coder(Dictionary(self.atoms_, self.common_atoms_), self._penalties(), dtype)

@@ -81,7 +81,9 @@ def _one_run(
     """Labels of all rows, and the cost of those left out, by fits to one subsample, whose graph serves for all."""
     rows = np.sort(np.random.RandomState(seed).permutation(len(X))[:part])
     unseen = np.setdiff1d(np.arange(len(X)), rows)
-    graph = neighbour_graph(X[rows]) if estimator.init == "auto" else None
+    before = estimator._preparation()
+    seen = X[rows] if before is None else before.fit(X[rows]).apply(X[rows])
+    graph = neighbour_graph(seen) if estimator.init == "auto" else None
     labels, costs = [], []
     for size in sizes:
         model = clone(estimator).set_params(n_clusters=size, random_state=seed, verbose=0, warm_start=False)

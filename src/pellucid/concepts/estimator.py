@@ -22,7 +22,6 @@ from pellucid.concepts.model_selection import AtomCounts, select_n_atoms
 from pellucid.concepts.presence import Gates, gate_features, learn_gates
 from pellucid.concepts.stability import Stability, stability
 from pellucid.concepts.sweeps import Learned, Learner, Sweeps
-from pellucid.preparation import CenteredNormalizer, PreparedView, is_mapped
 from pellucid.rows import Blocks, as_blocks, is_lazy
 from pellucid.rows.fitting import checkpoint_of, first_state, known_rows, run
 
@@ -203,12 +202,7 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
             raise ValueError("ConceptSubspaces requires y to be passed, but the target y is None.")
         lazy = is_lazy(X)
         data: Any = self._blocks(X) if lazy else self._rows(X, reset=True)
-        wanted = CenteredNormalizer() if self.center else None
-        if wanted is not None and self.batch_size is not None and is_mapped(data):
-            self.preparation_ = wanted.fit(data)
-            data = PreparedView(data, self.preparation_)  # of a file larger than memory a batch is held, never a copy
-        else:
-            data = self._learn_preparation(data, wanted)
+        data = self._learn_preparation(data, in_batches=self.batch_size is not None)
         indicator: Any
         if is_lazy(Y):
             if not lazy:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pellucid._core.arrays import unit_rows
 from pellucid.binary import IterativeAssignment, analogram_of
-from pellucid.clusters import part_shares
 from pellucid.explorer.items import Items
 from pellucid.explorer.layout import Progress, sample
 from pellucid.explorer.loading import Models
@@ -43,11 +42,11 @@ class Structure:
         n = len(self.items)
         if self.models.clusters is not None:
             model = self.models.clusters
-            given = (model.atoms_, model.common_atoms_, model.get_params())
+            given = (model.atoms_, model.common_atoms_, model.get_params(), center_of(model))
             found.append(Task("clusters", (len(model.atoms_), n), np.float32, given, self._costs))
         if self.models.binary is not None:
             model = self.models.binary
-            fitted = (model.components_, model.intercept_)
+            fitted = (model.components_, model.intercept_, center_of(model))
             found.append(Task("bits", (len(model.components_), n), np.uint8, fitted, self._bits))
         return found
 
@@ -132,9 +131,9 @@ class Structure:
         model, costs = self._need("clusters"), self._get("clusters")
         labels = costs.argmin(axis=0)
         rows = sample(len(self.items), LOOKED_AT)
-        X = model.prepare(self._vectors(self.items.positions[rows]))
+        X = self._vectors(self.items.positions[rows])
         own = np.asarray(model.reconstruct(X, parts="cluster"))
-        of_own, of_common = part_shares(model, X)
+        of_own, of_common = model.shares(X).T
         here = labels[rows]
         count = len(costs)
         middle = np.stack([own[here == c].sum(axis=0) / max(1, (here == c).sum()) for c in range(count)])
@@ -169,7 +168,7 @@ class Structure:
         model = self._need("clusters")
         x = self._vectors(np.array([self.items.position(item)]))
         parts = [np.asarray(model.reconstruct(x, parts=part)) for part in ("cluster", "common")]
-        return np.concatenate([x, *parts]).astype(np.float32)
+        return np.concatenate([model.prepare(x), *parts]).astype(np.float32)
 
     # analograms
 
@@ -179,7 +178,9 @@ class Structure:
             vectors, names = self._concept_vectors()
         else:
             names = list(dict.fromkeys(items))
-            vectors = self._vectors(np.array([self.items.position(item) for item in names], dtype=np.int64))
+            raw = self._vectors(np.array([self.items.position(item) for item in names], dtype=np.int64))
+            model = self.models.concepts
+            vectors = raw if by == "model" else unit_rows(raw) if model is None else model.prepare(raw)
         if len(names) < 2:
             raise ValueError("An analogram needs at least two items.")
         if by == "model":
@@ -226,6 +227,11 @@ class Structure:
         if model is None:
             raise ValueError(f"There is no model of {kind}: fit one with `pellucid {kind} fit`, and start with it.")
         return model
+
+
+def center_of(model: Any) -> NDArray[np.float64] | None:
+    """What a model takes out of rows at unit length, if it prepares them."""
+    return None if model.preparation_ is None else np.asarray(model.preparation_.mean_)
 
 
 def warm_up() -> None:

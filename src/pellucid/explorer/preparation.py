@@ -106,8 +106,8 @@ class Preparation:
         if self.model is not None:
             model = self.model
             shape = (len(model.concept_names_), len(items))
-            center = None if model.preparation_ is None else model.preparation_.mean_
-            given = (model.atoms_, model.groups_, model.ridge, center)
+            before = model.preparation_
+            given = (model.atoms_, model.groups_, model.ridge, None if before is None else before.mean_)
             self._make(Task("shares", shape, np.float32, given, self._shares))
         for task in self.more:
             self._make(task)
