@@ -52,6 +52,11 @@ class Learned:
     done: bool = False
     costs: Floats = field(default_factory=lambda: np.empty(0), metadata=TRANSIENT)
 
+    def said(self) -> str:
+        if not len(self.labels):
+            return f"cost of a row {self.objective[-1]:.5g}"
+        return f"objective {self.objective[-1]:.5g}, {self.moved:.2%} of the rows moved"
+
 
 @dataclass
 class Fit:
@@ -120,7 +125,7 @@ def learn(
         lambda fit: ended(fit) and not fit.waiting,
         kept=kept,
         bar=("clustering", schedule.max_iter * (1 + len(first.waiting)), schedule.verbose),
-        say=lambda fit: f"objective {fit.now.objective[-1]:.5g}, {fit.now.moved:.2%} of the rows moved",
+        say=lambda fit: fit.now.said(),
         stopped=lambda fit: f"Stopped after {len(fit.now.objective) - 1} sweeps; what was learned is usable.",
         stacklevel=5,
     )
