@@ -138,7 +138,7 @@ class BinaryAutoencoder(BinaryModel):
         return self
 
     def _jointly(self, spectrum: Spectrum, S: Bits, rank: int, rng: np.random.RandomState) -> Bits:
-        """Where noise leaves room for more concepts: all of them together, if that fits better."""
+        """Where the search leaves dimensions without a concept: all concepts together, if that fits better."""
         features = spectrum.features
         found = joint_concepts(features, S, rank, rng) if len(S) >= FEWEST_ITEMS else S
         if found is S:

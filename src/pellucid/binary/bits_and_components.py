@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._core.arrays import FloatMatrix, Floats
+from pellucid._core.arrays import FloatMatrix, Floats, Ints
 from pellucid._core.kernels import kernel
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sign_vectors import polar
 from pellucid.binary.weights import alignment, concept_overlaps, strongest
 
 ROUNDS = 30
-# W needs few rounds while the bits still change
-ROUGH = 1
+# sizes, lengths and eigenvalues (as a share of the largest) below this are round-off
 TINY = 1e-9
 SWEEPS = 50
 # a larger set of concepts must gain this much CKA, or this share of what is missing
@@ -86,42 +85,57 @@ def alternate(X: Floats, S: Bits, leave_one_out: bool) -> float:
     with all items or none stays as it was.
     """
     p, b = S.shape
-    total, squares = np.sum(X * X), np.empty(p)
+    total, squares = 0.0, np.empty(p)
     for i in range(p):
         squares[i] = np.sum(X[i] * X[i])
+        total += squares[i]
     mean, sizes, lengths, centred = np.empty(b), np.empty(b), np.empty(b), np.empty((p, b))
-    before, after = S.copy(), S.copy()
+    before, after, counts = S.copy(), S.copy(), np.empty(b, dtype=np.int64)
     left = 1.0
     for turn in range(ROUNDS):
+        count_ones(S, counts)
         for j in range(b):
-            mean[j] = S[:, j].sum() / p
+            mean[j] = counts[j] / p
             sizes[j] = max(p * mean[j] * (1 - mean[j]), TINY)
-            for i in range(p):
+        for i in range(p):
+            for j in range(b):
                 centred[i, j] = S[i, j] - mean[j]
         along = centred.T @ X
         if turn == 0:
             for j in range(b):
                 lengths[j] = np.sqrt(np.sum(along[j] * along[j])) / sizes[j]
-        rotation = along
-        for _ in range(ROUGH):
-            rotation = polar_rows(along * lengths.reshape(b, 1))
-            for j in range(b):
-                lengths[j] = max(np.sum(along[j] * rotation[j]) / sizes[j], TINY)
+        rotation = polar_rows(along * lengths.reshape(b, 1))
+        for j in range(b):
+            lengths[j] = max(np.sum(along[j] * rotation[j]) / sizes[j], TINY)
         left = 1 - np.sum(lengths * lengths * sizes) / total
         scores = X @ rotation.T
         if leave_one_out:
-            scores = scores - own_part(scores, squares, centred, lengths)
-        for j in range(b):
-            ones = 0
-            for i in range(p):
+            scores -= own_part(scores, squares, centred, lengths)
+        for i in range(p):
+            for j in range(b):
                 after[i, j] = 1 if scores[i, j] > (0.5 - mean[j]) * lengths[j] else 0
-                ones += after[i, j]
-            if ones == 0 or ones == p:
+        count_ones(after, counts)
+        for j in range(b):
+            if counts[j] == 0 or counts[j] == p:
                 after[:, j] = S[:, j]
-        if (after == S).all() or (turn > 0 and (after == before).all()):  # at rest, or there and back
+        changed, returned = False, turn > 0
+        for i in range(p):
+            for j in range(b):
+                changed |= after[i, j] != S[i, j]
+                returned &= after[i, j] == before[i, j]
+        if not changed or returned:  # at rest, or there and back
             break
         before[:], S[:] = S, after
     return float(left)
+
+
+@kernel
+def count_ones(S: Bits, counts: Ints) -> None:
+    """How many items have each concept."""
+    counts[:] = 0
+    for i in range(S.shape[0]):
+        for j in range(S.shape[1]):
+            counts[j] += S[i, j]
 
 
 @kernel
