@@ -102,7 +102,7 @@ def test_a_second_demo_takes_the_collection_of_the_first(demo_folder):
     from pellucid.datasets import load_scenes
 
     made = (demo_folder[0] / "collection" / "manifest.json").stat().st_mtime_ns
-    assert len(collect(demo_folder[0], np.ones((3000, 384)), load_scenes(), None)) == 3000
+    assert len(collect(demo_folder[0], load_scenes())) == 3000
     assert (demo_folder[0] / "collection" / "manifest.json").stat().st_mtime_ns == made
 
 

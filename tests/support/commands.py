@@ -76,5 +76,5 @@ def model_fixture(files):
 
 @pytest.fixture(scope="module", name="collection")
 def collection_fixture(files, model):
-    run("index", files / "v.parquet", "-m", model, "--labels", "tags", "-o", files / "collection")
+    run("index", files / "v.parquet", "--labels", "tags", "-o", files / "collection")
     return files / "collection"

@@ -9,6 +9,7 @@ export type Item = Schemas["Item"];
 export type Hit = Schemas["Hit"];
 export type Parts = Schemas["Parts"];
 export type Explanation = Schemas["ExplanationOut"];
+export type Reasons = Schemas["ExplainRequest"];
 export type Concept = Schemas["Concept"];
 export type Cooccurrence = Schemas["Cooccurrence"];
 export type Selection = Schemas["Selection"];
@@ -96,8 +97,7 @@ export const api = {
   item: (id: string) => get("/api/item", { id }),
   parts: (id: string) => get("/api/parts", { id }),
   search: async (query: Query, signal?: AbortSignal) => (await post("/api/search", query, signal)).hits as Hit[],
-  explain: (x: string, y: string[], words: boolean, signal?: AbortSignal) =>
-    post("/api/explain", { x, y, words }, signal),
+  explain: (reasons: Reasons, signal?: AbortSignal) => post("/api/explain", reasons, signal),
   concepts: () => get("/api/concepts"),
   cooccurrence: () => get("/api/cooccurrence"),
   stability: (n_runs: number) => post("/api/stability", { n_runs }),

@@ -82,13 +82,15 @@ export function whyChart(title: string, why: Explanation): string {
   const rows = why.terms
     .map((term, j) => ({ name: why.names[j], term }))
     .sort((a, b) => Math.abs(b.term) - Math.abs(a.term));
+  const concepts = rows.length;
   rows.push({ name: "not in any concept", term: why.residual });
+  if (why.presence) rows.push({ name: "likely has the concept", term: why.presence });
   const high = Math.max(...rows.map((r) => Math.abs(r.term)), 1e-9);
-  const out = [text(16, 28, `${title}: cosine ${signed(why.cosine, 3)}`, 'font-weight="600"')];
+  const out = [text(16, 28, `${title}: score ${signed(why.score, 3)}`, 'font-weight="600"')];
   rows.forEach(({ name, term }, i) => {
     const y = 46 + i * 24;
     const width = (170 * Math.abs(term)) / high;
-    const fill = i === rows.length - 1 ? "#9aa3b2" : colour(name);
+    const fill = i >= concepts ? "#9aa3b2" : colour(name);
     out.push(text(150, y + 13, cut(name, 20), 'text-anchor="end"'));
     out.push(
       `<rect x="${(330 - (term < 0 ? width : 0)).toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="17" rx="3" fill="${fill}"/>`,

@@ -1,6 +1,6 @@
 // Which neighbours of an item are asked for: what the address says, in words, and as a query.
 
-import type { Info, Query } from "./api";
+import type { Info, Query, Reasons } from "./api";
 import type { Values } from "./address";
 import type { Asked } from "./python";
 
@@ -61,6 +61,16 @@ export const queryFor = (x: string, { concept, without, ...rest }: Asked): Query
   concept: concept?.length ? concept : null,
   without: without?.length ? without : null,
   ...rest,
+});
+
+/** Why items have the scores that a search shows. */
+export const reasonsFor = (x: string, y: string[], { concept, without, score }: Asked): Reasons => ({
+  x,
+  y,
+  concept: concept?.length ? concept : null,
+  without: without?.length ? without : null,
+  score: score ?? "cosine",
+  words: true,
 });
 
 export const toggle = (list: string[], name: string) =>

@@ -9,7 +9,7 @@ const names = (list: string[]) => (list.length === 1 ? quote(list[0]) : `[${list
 function opening(search: boolean, other?: "clusters" | "binary"): string[] {
   const info = shared.info!;
   const lines = ["import pellucid"];
-  lines.push(`from pellucid.search import Collection${search && info.concepts.length ? ", ConceptSearch" : ""}`, "");
+  lines.push(`from pellucid.search import Collection${search ? ", ConceptSearch" : ""}`, "");
   lines.push(`collection = Collection.open(${quote(info.folder)})`);
   if (info.concepts.length) {
     lines.push(
@@ -17,8 +17,8 @@ function opening(search: boolean, other?: "clusters" | "binary"): string[] {
         ? `model = pellucid.load(${quote(info.model)})`
         : "model = ...  # the model that was given to pellucid.explore",
     );
-    if (search) lines.push("search = ConceptSearch(collection, model)");
   }
+  if (search) lines.push(`search = ConceptSearch(collection${info.concepts.length ? ", model" : ""})`);
   if (other) {
     const file = info.files[other];
     lines.push(
@@ -50,23 +50,17 @@ export interface Asked {
   score?: Query["score"];
 }
 
+/** What a search and its explanation are asked alike. */
+const seenThrough = ({ concept = [], without = [], score }: Partial<Asked>) => [
+  ...(concept.length ? [`concept=${names(concept)}`] : []),
+  ...(without.length ? [`without=${names(without)}`] : []),
+  ...(score === "gated" ? ['score="gated"'] : []),
+];
+
 export const python = {
-  search(id: string, { concept = [], without = [], k, diverse, score }: Asked) {
-    if (!shared.info!.concepts.length) {
-      return block(
-        ...opening(false),
-        row(id),
-        `positions, scores = collection.search(x, k=${k + 1})`,
-        "for position, score in zip(positions[0][1:], scores[0][1:]):",
-        '    print(f"{score:.3f}", collection.item(position))',
-      );
-    }
-    const options = [quote(id)];
-    if (concept.length) options.push(`concept=${names(concept)}`);
-    options.push(`k=${k}`);
-    if (without.length) options.push(`without=${names(without)}`);
-    if (diverse) options.push("diverse=True");
-    if (score === "gated") options.push('score="gated"');
+  search(id: string, asked: Asked) {
+    const options = [quote(id), `k=${asked.k}`, ...seenThrough(asked)];
+    if (asked.diverse) options.push("diverse=True");
     return block(
       ...opening(true),
       `hits = search.search(${options.join(", ")})`,
@@ -81,7 +75,8 @@ export const python = {
       "for name, share in zip(model.concept_names_, model.shares(x)[0]):  # they add up to what is explained",
       '    print(f"{share:6.1%}  {name}")',
     ),
-  explain: (x: string, y: string) => block(...opening(true), `print(search.explain(${quote(x)}, ${quote(y)}))`),
+  explain: (x: string, y: string, asked: Partial<Asked> = {}) =>
+    block(...opening(true), `print(search.explain(${[quote(x), quote(y), ...seenThrough(asked)].join(", ")}))`),
   item: (id: string) => block(...opening(false), `print(collection.item(collection.position(${quote(id)})))`),
   map: () =>
     block(

@@ -256,7 +256,7 @@ export interface paths {
         put?: never;
         /**
          * Explain
-         * @description Why x and each y are close: their cosine as a sum of one term per concept and a residual.
+         * @description Why a search for x gives each y its score: one term per concept, and what is in none.
          */
         post: operations["explain_api_explain_post"];
         delete?: never;
@@ -770,6 +770,23 @@ export interface components {
              */
             y: string | string[];
             /**
+             * Concept
+             * @description As in the search whose score is to be explained.
+             */
+            concept?: string | string[] | null;
+            /**
+             * Without
+             * @description As in that search.
+             */
+            without?: string | string[] | null;
+            /**
+             * Score
+             * @description As in that search.
+             * @default cosine
+             * @enum {string}
+             */
+            score?: "cosine" | "gated";
+            /**
              * Words
              * @description Name what each term is about.
              * @default false
@@ -778,7 +795,7 @@ export interface components {
         };
         /**
          * ExplanationOut
-         * @description cosine = Σ terms + residual
+         * @description score = Σ terms + residual + presence
          */
         ExplanationOut: {
             /** Names */
@@ -787,8 +804,16 @@ export interface components {
             terms: number[];
             /** Residual */
             residual: number;
-            /** Cosine */
-            cosine: number;
+            /**
+             * Score
+             * @description The score that a search shows for the pair.
+             */
+            score: number;
+            /**
+             * Presence
+             * @description What the likelihood of the concept adds to the score "gated".
+             */
+            presence: number;
             /** Residual Share */
             residual_share: number;
             /** Words */

@@ -27,11 +27,13 @@ it("terms for and against lie on either side of the line", () => {
     names: ["animal", "plant"],
     terms: [0.4, -0.2],
     residual: 0.1,
-    cosine: 0.3,
+    score: 0.8,
+    presence: 0.5,
     residual_share: 0,
     words: [],
   };
-  const [up, down] = [...drawn(whyChart("a and b", why)).querySelectorAll("rect")].slice(1);
-  expect([Number(up.getAttribute("x")), Number(up.getAttribute("width"))]).toEqual([330, 170]);
-  expect([Number(down.getAttribute("x")), Number(down.getAttribute("width"))]).toEqual([245, 85]);
+  const [up, down, , likely] = [...drawn(whyChart("a and b", why)).querySelectorAll("rect")].slice(1);
+  expect([Number(up.getAttribute("x")), Number(up.getAttribute("width"))]).toEqual([330, 136]);
+  expect([Number(down.getAttribute("x")), Number(down.getAttribute("width"))]).toEqual([262, 68]);
+  expect([Number(likely.getAttribute("x")), Number(likely.getAttribute("width"))]).toEqual([330, 170]);
 });

@@ -5,6 +5,7 @@ import {
   askWhole,
   isNarrowed,
   queryFor,
+  reasonsFor,
   readChoice,
   titleOf,
   toggle,
@@ -59,6 +60,8 @@ describe("questions", () => {
   it("say by null that no concept is meant", () => {
     expect(queryFor("a", { concept: [], k: 5 })).toEqual({ x: "a", concept: null, without: null, k: 5 });
     expect(queryFor("a", { without: ["plant"], k: 5 }).without).toEqual(["plant"]);
+    const asked = { concept: null, without: ["plant"], score: "cosine", words: true };
+    expect(reasonsFor("a", ["b"], { concept: [], without: ["plant"], k: 5 })).toEqual({ x: "a", y: ["b"], ...asked });
   });
 });
 

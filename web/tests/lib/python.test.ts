@@ -11,14 +11,19 @@ describe("a search as Python", () => {
     expect(python.search("a", { k: 20 })).toContain('hits = search.search("a", k=20)\n');
     expect(
       python.search("a", { concept: ["animal", "plant"], without: ["plant"], k: 5, diverse: true, score: "gated" }),
-    ).toContain('search.search("a", concept=["animal", "plant"], k=5, without="plant", diverse=True, score="gated")');
+    ).toContain('search.search("a", k=5, concept=["animal", "plant"], without="plant", score="gated", diverse=True)');
     expect(python.search("a", { k: 20, score: "cosine" })).not.toContain("score=");
   });
-  it("does without concepts where there is no model, and passes over the item itself", () => {
+  it("does without concepts where there is no model", () => {
     shared.info = info({ concepts: [], model: null });
     const code = python.search("a", { k: 20 });
-    expect(code).toContain("positions, scores = collection.search(x, k=21)");
-    expect(code).not.toMatch(/ConceptSearch|model/);
+    expect(code).toContain('search = ConceptSearch(collection)\nhits = search.search("a", k=20)');
+    expect(code).not.toMatch(/model/);
+  });
+  it("is explained as it was asked", () => {
+    expect(python.explain("a", "b", { concept: ["animal"], without: ["plant"], k: 5 })).toContain(
+      'print(search.explain("a", "b", concept="animal", without="plant"))',
+    );
   });
   it("says where the model is missing if it came without a file", () => {
     shared.info = info({ model: null });
