@@ -24,8 +24,10 @@ SMALLER = "take fewer items, or keep only the strongest concepts (max_concepts)"
 
 
 class Analogram:
-    """A graph of items and hidden nodes: one edge flips one concept, and between any two nodes the shortest path flips
-    exactly the concepts in which they differ (a partial cube).
+    """A graph of items and hidden nodes in which distance counts the concepts that differ.
+
+    One edge flips one concept, and between any two nodes the shortest path flips exactly the concepts in which they
+    differ (a partial cube).
 
     Hidden nodes are the combinations of concepts in which every pair of concepts appears as it does in some item. They
     are the closure of the items under "majority of three", with which the graph is a partial cube whatever the
@@ -34,14 +36,46 @@ class Analogram:
 
     Parameters
     ----------
-    S : (p, b) of 0 and 1; no column may be constant or repeat another (complements are equal)
-    names : of the items; their numbers if None
+    S : array-like of shape (p, b)
+        Concepts of the items, 0 or 1. No column may be constant, or repeat another or its complement.
+    names : sequence of str of length p or None, default=None
+        Names of the items; their numbers if None.
 
     Attributes
     ----------
-    nodes : (m, b) concepts of every node
-    item_nodes : (p,) the node of each item; items with equal concepts share one
-    edges : (e, 3) node without a concept, node with it, concept
+    nodes : ndarray of shape (m, b), dtype uint8
+        Concepts of every node.
+    item_nodes : ndarray of shape (p,)
+        The node of each item. Items with equal concepts share one.
+    edges : ndarray of shape (e, 3)
+        For each edge the node without a concept, the node with it, and the concept.
+    names : list of str
+        Names of the items.
+    hidden : ndarray
+        Nodes at which there is no item.
+
+    Raises
+    ------
+    ValueError
+        If S holds anything but 0 and 1, a concept is constant or given twice, there are not as many names as items, or
+        the graph has more than 4096 nodes.
+
+    See Also
+    --------
+    analogram_of : The graph of some items of a fitted model.
+    partial_cube_concepts : The way back, from a graph to concepts.
+    pellucid.plots.analogram : Draw the graph.
+
+    Examples
+    --------
+    >>> from pellucid.binary import Analogram
+    >>> graph = Analogram([[1, 0, 0], [0, 1, 0], [0, 0, 1]], names=["cat", "dog", "bird"])
+    >>> graph.nodes[graph.hidden]
+    array([[0, 0, 0]], dtype=uint8)
+    >>> graph.distances()
+    array([[0, 2, 2],
+           [2, 0, 2],
+           [2, 2, 0]])
     """
 
     def __init__(self, S: ArrayLike, names: Sequence[str] | None = None) -> None:
@@ -62,17 +96,60 @@ class Analogram:
 
     @property
     def hidden(self) -> Ints:
-        """Nodes that no item stands at."""
+        """Nodes at which there is no item.
+
+        Returns
+        -------
+        ndarray of shape (number of hidden nodes,)
+            Their row numbers in ``nodes``, ascending.
+
+        Examples
+        --------
+        >>> from pellucid.binary import Analogram
+        >>> Analogram([[1, 0, 0], [0, 1, 0], [0, 0, 1]]).hidden
+        array([0])
+        """
         return np.setdiff1d(np.arange(len(self.nodes)), self.item_nodes)
 
     def distances(self) -> NDArray[np.int64]:
-        """(p, p) lengths of the shortest paths between items."""
+        """Lengths of the shortest paths between items.
+
+        Returns
+        -------
+        ndarray of shape (p, p), dtype int64
+            How many concepts each two items differ in.
+
+        Examples
+        --------
+        >>> from pellucid.binary import Analogram
+        >>> Analogram([[0, 0], [0, 1], [1, 1]]).distances()
+        array([[0, 1, 2],
+               [1, 0, 1],
+               [2, 1, 0]])
+        """
         steps = path_lengths(self.edges[:, :2], len(self.nodes))
         return np.asarray(steps[np.ix_(self.item_nodes, self.item_nodes)])
 
     def to_networkx(self) -> Any:
-        """As a ``networkx.Graph``: nodes are numbered as in ``nodes``, with the attributes ``items`` (names of those
-        that stand there), ``hidden`` and ``concepts`` (numbers of those it has); edges have ``concept``."""
+        """The graph as a ``networkx.Graph``.
+
+        Nodes are numbered as in ``nodes`` and have the attributes ``items`` (names of the items there), ``hidden`` and
+        ``concepts`` (numbers of those the node has); edges have ``concept``.
+
+        Returns
+        -------
+        networkx.Graph
+            A new graph. Needs ``pellucid[graph]``.
+
+        Examples
+        --------
+        >>> from pellucid.binary import Analogram
+        >>> graph = Analogram([[0, 0], [0, 1], [1, 1]], names=["a", "b", "c"]).to_networkx()
+        >>> graph.nodes[2]
+        {'items': ['c'], 'hidden': False, 'concepts': [0, 1]}
+        >>> graph.edges[0, 1]
+        {'concept': 1}
+        """
         graph = require("networkx", "graph").Graph()
         here: list[list[str]] = [[] for _ in self.nodes]
         for name, node in zip(self.names, self.item_nodes):
@@ -84,11 +161,21 @@ class Analogram:
         return graph
 
     def lattice_dimension(self) -> int:
-        """The least dimension of a whole-number grid that holds the graph with its distances: 1 for a line, however
-        many concepts it takes. Needs networkx.
+        """The least dimension of a whole-number grid that holds the graph with its distances.
 
-        Two sides of concepts that overlap and together hold all nodes can lie along one axis; a largest matching of
-        such sides saves an axis a pair (Eppstein).
+        It is 1 for a line, however many concepts that takes. Two sides of concepts that overlap and together hold all
+        nodes can lie along one axis; a largest matching of such sides saves an axis a pair (Eppstein).
+
+        Returns
+        -------
+        int
+            The dimension. Needs ``pellucid[graph]``.
+
+        Examples
+        --------
+        >>> from pellucid.binary import Analogram
+        >>> Analogram([[0, 0], [0, 1], [1, 1]]).lattice_dimension()  # three items on a line
+        1
         """
         sides = np.hstack([self.nodes, 1 - self.nodes]).astype(bool)  # (m, 2b)
         overlap = sides.T.astype(np.int64) @ sides > 0
@@ -98,7 +185,30 @@ class Analogram:
         return int(self.nodes.shape[1]) - len(networkx.max_weight_matching(graph, maxcardinality=True))
 
     def plot(self, ax: Axes | None = None, **settings: Any) -> Axes:
-        """Draw it: see :func:`pellucid.plots.analogram`."""
+        """Draw the graph.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; a new figure if None.
+        **settings : Any
+            Passed on to :func:`pellucid.plots.analogram`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        ValueError
+            If the graph has too many nodes to be read.
+
+        Examples
+        --------
+        >>> from pellucid.binary import Analogram
+        >>> ax = Analogram([[0, 0], [0, 1], [1, 1]]).plot(concepts=["large", "red"])
+        """
         from pellucid.plots import analogram
 
         return analogram(self, ax, **settings)
@@ -106,12 +216,29 @@ class Analogram:
 
 @dataclass(frozen=True)
 class AnalogramView:
-    """What can be drawn of a model: the analogram of some items, by the strongest of the concepts that tell them apart.
+    """What can be drawn of a model, as :func:`analogram_of` returns it.
 
-    graph : the analogram
-    weights : (b,) of its concepts, strongest first
-    counts : (b,) how many concepts of the model split the items as each of them does
-    share : of the weight of all concepts that tell the items apart, the part that is in the graph
+    It is the analogram of some items, by the strongest of the concepts that tell them apart.
+
+    Attributes
+    ----------
+    graph : Analogram
+        The graph.
+    weights : ndarray of shape (b,)
+        Weights of its concepts, strongest first.
+    counts : ndarray of shape (b,)
+        How many concepts of the model split the items as each of them does.
+    share : float
+        Of the weight of all concepts that tell the items apart, the part that is in the graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.binary import BinaryAutoencoder, analogram_of
+    >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+    >>> view = analogram_of(BinaryAutoencoder(random_state=0).fit(X), max_concepts=2)
+    >>> view.weights.round(2), round(view.share, 2)
+    (array([9., 4.]), 0.93)
     """
 
     graph: Analogram
@@ -132,11 +259,41 @@ def analogram_of(
 
     Parameters
     ----------
-    model : fitted ``BinaryAutoencoder`` or ``IterativeAssignment``
-    items : positions of items of the fit, at least two; all if None
-    names : of these items; their positions if None
-    max_concepts : take no more than that many
-    max_nodes : take no more concepts than give a graph of this size
+    model : BinaryAutoencoder, IterativeAssignment or CombinedConcepts
+        A fitted model.
+    items : array-like of int of shape (q,) or None, default=None
+        Positions of at least two items of the fit; all of them if None.
+    names : sequence of str of length q or None, default=None
+        Names of these items; their positions if None.
+    max_concepts : int or None, default=None
+        Take no more concepts than that.
+    max_nodes : int, default=100
+        Take no more concepts than give a graph of this size.
+
+    Returns
+    -------
+    AnalogramView
+        The graph, the weights of its concepts, and what share of all weight they are.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two items are named, or no concept tells them apart.
+
+    See Also
+    --------
+    concept_projection : The concepts that tell some items apart, without the graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.binary import BinaryAutoencoder, analogram_of
+    >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+    >>> model = BinaryAutoencoder(random_state=0).fit(X)
+    >>> analogram_of(model, items=[0, 1, 3], names=["a", "b", "c"]).graph.distances()
+    array([[0, 1, 2],
+           [1, 0, 1],
+           [2, 1, 0]])
     """
     check_is_fitted(model, "concepts_")
     rows = np.arange(len(model.concepts_)) if items is None else np.asarray(items)
@@ -253,15 +410,38 @@ def path_lengths(edges: Ints, n_nodes: int) -> NDArray[np.int64]:
 
 
 def partial_cube_concepts(graph: Any, n_nodes: int | None = None) -> Bits:
-    """Concepts (n, b) of a partial cube's nodes, the first of which has none (Djoković and Winkler; paper 2, A.1).
+    """Concepts of the nodes of a partial cube (Djoković and Winkler; paper 2, A.1).
 
     An edge splits the nodes into those nearer to either end; the edges across are of the same concept.
 
     Parameters
     ----------
-    graph : (e, 2) numbers of the nodes that each edge joins; or an :class:`Analogram`; or a ``networkx.Graph``, whose
-        nodes are taken in its order
-    n_nodes : how many nodes there are; one more than the largest number if None
+    graph : array-like of int of shape (e, 2), Analogram or networkx.Graph
+        Numbers of the nodes that each edge joins, counted from 0; or a graph, whose nodes are taken in its order.
+    n_nodes : int or None, default=None
+        How many nodes there are; one more than the largest number if None. A graph knows it.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, b), dtype uint8
+        Concepts of each node; the first node has none.
+
+    Raises
+    ------
+    ValueError
+        If the graph is no partial cube: its distances do not count differences, or it has separate parts.
+
+    See Also
+    --------
+    Analogram : The way there, from concepts to a graph.
+
+    Examples
+    --------
+    >>> from pellucid.binary import partial_cube_concepts
+    >>> partial_cube_concepts([[0, 1], [1, 2]])
+    array([[0, 0],
+           [1, 0],
+           [1, 1]], dtype=uint8)
     """
     pairs, n_nodes = edges_of(graph, n_nodes)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or pairs.dtype.kind not in "iu" or pairs.min() < 0:

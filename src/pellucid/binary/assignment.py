@@ -22,30 +22,76 @@ from pellucid.binary.weights import fit_weights, strongest_first
 
 
 class IterativeAssignment(BinaryModel):
-    """Yes/no concepts of items whose geometry has full rank, such as hierarchies: X ≈ S W + intercept, S binary.
+    """Yes/no concepts of items whose geometry has full rank, such as hierarchies.
 
-    All cuts of the first items are weighed by Eq. 3. Every further item is given to the concepts in the fractions that
-    match its similarity to the items so far (Eq. 4), a concept that it has in part is split in two, it gets one of its
-    own, and weights are fitted afresh every second item.
+    X ≈ S W + intercept, S binary. All cuts of the first items are weighed by Eq. 3. Every further item is given to the
+    concepts in the fractions that match its similarity to the items so far (Eq. 4), a concept that it has in part is
+    split in two, it gets one of its own, and weights are fitted afresh every second item.
 
     Parameters
     ----------
-    n_branches : runs whose concepts are weighed together at the end; the first is deterministic, the others add
-        Gaussian noise to the sparsity term
-    sparsity : λ of Eq. 3, on kernels of unit norm, in the fit of the weights at the end
-    order : which item comes next: as "given", the "nearest" to those before it, or at "random"
-    min_weight : concepts below this share of the strongest are dropped
-    simplicity : λ while items come, times their number: weights of n items on a kernel of unit norm are of the order
-        1/n. It chooses among the many sets of concepts that fit alike, and has to outweigh noise, or pairs of items get
-        concepts of their own to fit it; raise it for noisy items
-    center : bool, normalise items, subtract their mean and normalise again first, in every method
-    kernel : "linear", or "precomputed" where X is a positive semidefinite kernel (p, p)
-    random_state : seed of the noise and of the random order
+    n_branches : int, default=1
+        Runs whose concepts are weighed together at the end. The first is deterministic, the others add Gaussian noise
+        to the sparsity term.
+    sparsity : float, default=1e-5
+        The λ of Eq. 3, on kernels of unit norm, in the fit of the weights at the end.
+    order : {"given", "nearest", "random"}, default="given"
+        Which item comes next: as given, the nearest to those before it, or at random.
+    min_weight : float, default=0.02
+        Concepts below this share of the strongest are dropped.
+    simplicity : float, default=0.5
+        The λ while items come, times their number: weights of n items on a kernel of unit norm are of the order 1/n.
+        It chooses among the many sets of concepts that fit alike, and has to outweigh noise, or pairs of items get
+        concepts of their own to fit it; raise it for noisy items.
+    center : bool, default=False
+        Normalise items, subtract their mean and normalise again first, in every method.
+    kernel : {"linear", "precomputed"}, default="linear"
+        "precomputed" if X is a positive semidefinite kernel (p, p) of the items.
+    random_state : int, RandomState or None, default=None
+        Seed of the noise and of the random order.
 
     Attributes
     ----------
-    Those of :class:`BinaryAutoencoder`, ``rank_`` being the dimension of the items and ``energies_`` the share of each
-    concept outside it; and ``items_``, the items seen, from which :meth:`partial_fit` goes on.
+    preparation_ : CenteredNormalizer or None
+        What every method does to its items first; None without ``center``.
+    concepts_ : ndarray of shape (p, b), dtype uint8
+        Bits of the items, strongest concept first, with 1 on the smaller side.
+    weights_ : ndarray of shape (b,)
+        The π of Eq. 3.
+    components_ : ndarray of shape (b, d)
+        What each concept adds to an item. For a precomputed kernel coefficients over the items, (b, p).
+    intercept_ : ndarray of shape (d,)
+        The item without any concept; for a precomputed kernel the mean of its rows.
+    overlaps_ : ndarray of shape (b, b)
+        Inner products of the components.
+    offsets_ : ndarray of shape (b,)
+        Inner products of the components with the mean item less the item without any concept.
+    cka_ : float
+        Centred kernel alignment of the model with the data.
+    energies_ : ndarray of shape (b,)
+        Share of each concept outside the space of the items.
+    rank_ : int
+        Dimension of the items.
+    items_ : ndarray of shape (p, d)
+        The items seen, as the concepts see them, from which :meth:`partial_fit` goes on.
+    n_features_in_ : int
+        Numbers per item.
+
+    See Also
+    --------
+    BinaryAutoencoder : For items of low rank.
+    CombinedConcepts : For items that have both, global categories and a fine hierarchy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import IterativeAssignment
+    >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]  # the corners of a box
+    >>> model = IterativeAssignment().fit(X)
+    >>> model.concepts_.T
+    array([[0, 0, 0, 0, 1, 1, 1, 1],
+           [0, 0, 1, 1, 0, 0, 1, 1],
+           [0, 1, 0, 1, 0, 1, 0, 1]], dtype=uint8)
     """
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
@@ -85,12 +131,66 @@ class IterativeAssignment(BinaryModel):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: object = None) -> IterativeAssignment:
-        """Find the concepts of items (p, d), or of a kernel (p, p)."""
+        """Find the concepts of items.
+
+        Parameters
+        ----------
+        X : array-like of shape (p, d)
+            Items; or their kernel (p, p), if ``kernel="precomputed"``.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        IterativeAssignment
+            The fitted model itself.
+
+        Raises
+        ------
+        ValueError
+            If X is empty or not finite, a parameter is out of its range, a kernel is not square and symmetric, or
+            ``center`` is set for a kernel.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import IterativeAssignment
+        >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+        >>> IterativeAssignment(order="nearest").fit(X).weights_.round(2)
+        array([9., 4., 1.])
+        """
         self._validate_params()
         return self._assign(self._items(X, reset=True), 0)
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> IterativeAssignment:
-        """Give further items to the concepts there are, which may split; the first call is a fit."""
+        """Give further items to the concepts there are, which may split; the first call is a fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Further items.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        IterativeAssignment
+            The model itself, with the concepts of all items so far.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, not finite or of another width, or the model was fitted to a precomputed kernel.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import IterativeAssignment
+        >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+        >>> model = IterativeAssignment().fit(X[:6]).partial_fit(X[6:])
+        >>> model.concepts_.shape
+        (8, 3)
+        """
         if not hasattr(self, "concepts_"):
             return self.fit(X)
         self._validate_params()

@@ -40,34 +40,81 @@ class BinaryAutoencoder(BinaryModel):
 
     Parameters
     ----------
-    rank : dimension of the space that is searched; None reads it from the spectrum: the number of singular values
-        that stand out from noise of the size of the rest, or all where no more than √(2p) explain more
-    n_chains, max_iter : chains of the relative rule that run side by side, and the steps that they take; "greedy" uses
-        up to n_chains states a batch
-    acceptance : "adaptive" accepts states of lower energy than the same search finds in noise, at most ``rank``
-        independent ones and those made of them; "greedy" is for more concepts than dimensions, adding those that take
-        most off the loss of Eq. 3 until there are ``max_concepts`` (ten times the dimension if None); "relative" is the
-        paper's rule, every state whose energy is within ``margin`` of the lowest; "exhaustive" applies the same rule
-        to all 2^rank states that the space can hold
-    margin : ε of the relative rule
-    sparsity : λ of Eq. 3, on kernels of unit norm
-    max_concepts : keep no more than that many, the strongest
-    center : bool, normalise items, subtract their mean and normalise again first, in every method
-    kernel : "linear", or "precomputed" where X is a positive semidefinite kernel (p, p)
-    random_state : seed; the same seed gives the same bits
+    rank : int or None, default=None
+        Dimension of the space that is searched. None reads it from the spectrum: the number of singular values that
+        stand out from noise of the size of the rest, or all where no more than √(2p) explain more.
+    n_chains : int, default=512
+        Chains of the relative rule that run side by side; "greedy" uses up to so many states a batch.
+    max_iter : int, default=500
+        Steps that the chains of the relative rule take.
+    acceptance : {"adaptive", "greedy", "relative", "exhaustive"}, default="adaptive"
+        Which states become concepts:
+
+        - "adaptive": states of lower energy than the same search finds in noise, at most ``rank`` independent ones and
+          those made of them;
+        - "greedy", for more concepts than dimensions: those that take most off the loss of Eq. 3 until there are
+          ``max_concepts`` (ten times the dimension if None);
+        - "relative", the paper's rule: every state whose energy is within ``margin`` of the lowest;
+        - "exhaustive": the same rule for all 2^rank states that the space can hold.
+    margin : float, default=0.05
+        The ε of the relative rule.
+    sparsity : float, default=1e-5
+        The λ of Eq. 3, on kernels of unit norm.
+    max_concepts : int or None, default=None
+        Keep no more than that many, the strongest.
+    center : bool, default=False
+        Normalise items, subtract their mean and normalise again first, in every method.
+    kernel : {"linear", "precomputed"}, default="linear"
+        "precomputed" if X is a positive semidefinite kernel (p, p) of the items.
+    random_state : int, RandomState or None, default=None
+        Seed; the same seed gives the same bits.
 
     Attributes
     ----------
-    concepts_ : (p, b) of 0 and 1, strongest first, with 1 on the smaller side
-    weights_ : (b,) π of Eq. 3
-    components_ : (b, d), what each concept adds to an item; orthogonal rows where b ≤ d; with more concepts than
-        dimensions no rows are, and they are those of least length that reconstruct the items best. For a precomputed
-        kernel they are coefficients over the items, (b, p)
-    intercept_ : (d,) the item without any concept (for a precomputed kernel the mean of its rows)
-    cka_ : centred kernel alignment of the model with the data
-    energies_ : (b,) share of each concept outside the space
-    rank_ : dimension of that space (0 if nothing stands out from noise)
-    n_iter_ : rounds of the search, or steps of the chains
+    preparation_ : CenteredNormalizer or None
+        What every method does to its items first; None without ``center``.
+    concepts_ : ndarray of shape (p, b), dtype uint8
+        Bits of the items, strongest concept first, with 1 on the smaller side.
+    weights_ : ndarray of shape (b,)
+        The π of Eq. 3.
+    components_ : ndarray of shape (b, d)
+        What each concept adds to an item. The rows are orthogonal where b ≤ d; with more concepts than dimensions they
+        cannot be, and are those of least length that reconstruct the items best. For a precomputed kernel they are
+        coefficients over the items, (b, p).
+    intercept_ : ndarray of shape (d,)
+        The item without any concept; for a precomputed kernel the mean of its rows.
+    overlaps_ : ndarray of shape (b, b)
+        Inner products of the components.
+    offsets_ : ndarray of shape (b,)
+        Inner products of the components with the mean item less the item without any concept.
+    cka_ : float
+        Centred kernel alignment of the model with the data.
+    energies_ : ndarray of shape (b,)
+        Share of each concept outside the space.
+    rank_ : int
+        Dimension of that space; 0 if nothing stands out from noise.
+    n_iter_ : int
+        Rounds of the search, or steps of the chains.
+    n_features_in_ : int
+        Numbers per item.
+
+    See Also
+    --------
+    IterativeAssignment : For items of full rank, such as hierarchies.
+    CombinedConcepts : For items that have both, global categories and a fine hierarchy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import BinaryAutoencoder
+    >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]  # the corners of a box
+    >>> model = BinaryAutoencoder(random_state=0).fit(X)
+    >>> model.concepts_.T
+    array([[0, 0, 0, 0, 1, 1, 1, 1],
+           [0, 0, 1, 1, 0, 0, 1, 1],
+           [0, 1, 0, 1, 0, 1, 0, 1]], dtype=uint8)
+    >>> model.weights_.round(2)
+    array([9., 4., 1.])
     """
 
     _fitted_values: ClassVar[dict[str, type]] = {**BinaryModel._fitted_values, "n_iter_": int}
@@ -110,7 +157,34 @@ class BinaryAutoencoder(BinaryModel):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: object = None) -> BinaryAutoencoder:
-        """Find the concepts of items (p, d), or of a kernel (p, p)."""
+        """Find the concepts of items.
+
+        Parameters
+        ----------
+        X : array-like of shape (p, d)
+            Items; or their kernel (p, p), if ``kernel="precomputed"``.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        BinaryAutoencoder
+            The fitted model itself.
+
+        Raises
+        ------
+        ValueError
+            If X is empty or not finite, a parameter is out of its range, a kernel is not square and symmetric, or
+            ``center`` is set for a kernel.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import BinaryAutoencoder
+        >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+        >>> BinaryAutoencoder(max_concepts=2, random_state=0).fit(X).concepts_.shape
+        (8, 2)
+        """
         self._validate_params()
         with one_blas_thread():  # sums in one order: the same bits on any number of threads
             return self._fit(self._items(X, reset=True))

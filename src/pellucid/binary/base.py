@@ -61,7 +61,34 @@ class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return np.asarray(self._learn_preparation(data) if reset else self._prepared(data))
 
     def prepare(self, X: ArrayLike) -> Floats:
-        """Raw items (n, d) as the concepts see them: normalised, centred and normalised again if ``center`` is set."""
+        """Raw items (n, d) as the concepts see them.
+
+        They are normalised, centred and normalised again if ``center`` is set, and stay as they are if not.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw items; for a precomputed kernel, its values (n, p) for these and the items of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            The prepared items.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import BinaryAutoencoder
+        >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0] - 1
+        >>> model = BinaryAutoencoder(center=True, random_state=0).fit(X)
+        >>> np.linalg.norm(model.prepare(X[:2]), axis=1).round(6)
+        array([1., 1.])
+        """
         check_is_fitted(self, "concepts_")
         return self._items(X, reset=False)
 
@@ -109,7 +136,31 @@ class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return along + self.offsets_ if self.kernel == "precomputed" else along
 
     def transform(self, X: ArrayLike) -> Bits:
-        """Bits (n, b) of items: those whose reconstruction is nearest, flipped one at a time from all zeros."""
+        """Bits (n, b) of items: those whose reconstruction is nearest, flipped one at a time from all zeros.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Items; for a precomputed kernel, its values (n, p) for these and the items of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n, b), dtype uint8
+            0 or 1 for every item and concept.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import BinaryAutoencoder
+        >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+        >>> BinaryAutoencoder(random_state=0).fit(X).transform([[2.9, 0.2, 1.1]])
+        array([[1, 0, 1]], dtype=uint8)
+        """
         check_is_fitted(self, "concepts_")
         data = self._items(X, reset=False)
         bits = np.zeros((len(data), len(self.components_)), dtype=np.uint8)
@@ -119,7 +170,32 @@ class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return bits
 
     def inverse_transform(self, X: ArrayLike) -> Floats:
-        """Items (n, d) that have the bits X (n, b)."""
+        """Items that have given bits.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, b)
+            0 or 1 for every item and concept; a number between them takes that part of a concept.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            X ``components_`` + ``intercept_``, as the concepts see items: see :meth:`prepare`.
+
+        Raises
+        ------
+        ValueError
+            If X has not one column per concept, or the model was fitted to a precomputed kernel.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import BinaryAutoencoder
+        >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+        >>> model = BinaryAutoencoder(random_state=0).fit(X)
+        >>> np.allclose(model.inverse_transform([[1, 0, 1]]), [[3, 0, 1]])
+        True
+        """
         check_is_fitted(self, "concepts_")
         self._refuse_kernel("inverse_transform")
         codes = np.asarray(X, dtype=np.float64)
@@ -130,7 +206,36 @@ class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return np.asarray(codes @ self.components_ + self.intercept_)
 
     def remove(self, X: ArrayLike, concept: int) -> Floats:
-        """X moved along one concept's component to where its bit is 0, so that nothing along it tells items apart."""
+        """Take one concept out of items.
+
+        They move along the concept's component to where its bit is 0, so that nothing along it tells items apart.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Items.
+        concept : int
+            Number of the concept, counted from 0.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            The items without the concept, as the concepts see them: see :meth:`prepare`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such concept, or the model was fitted to a precomputed kernel.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import BinaryAutoencoder
+        >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+        >>> model = BinaryAutoencoder(random_state=0).fit(X)
+        >>> np.allclose(model.remove([[3, 2, 1]], concept=0), [[0, 2, 1]])
+        True
+        """
         check_is_fitted(self, "concepts_")
         self._refuse_kernel("remove")
         if not isinstance(concept, (int, np.integer)) or not 0 <= concept < len(self.components_):

@@ -27,13 +27,29 @@ LEAST_GAIN = 1e-12
 
 @dataclass(frozen=True)
 class LocalSearchResult:
-    """Concepts after the local search.
+    """Concepts after a local search, as :func:`improve_concepts` returns them.
 
-    concepts : (p, b) of 0 and 1, those that still have a weight
-    weights : (b,) on the scale of the items
-    losses : loss of Eq. 3, on kernels of unit norm, at the start and after each sweep; it never rises
-    flips : bits flipped
-    cka : centred kernel alignment at the end
+    Attributes
+    ----------
+    concepts : ndarray of shape (p, b), dtype uint8
+        Bits of the items, of the concepts that still have a weight.
+    weights : ndarray of shape (b,)
+        Their weights, on the scale of the items.
+    losses : ndarray of shape (sweeps + 1,)
+        Loss of Eq. 3, on kernels of unit norm, at the start and after each sweep; it never rises.
+    flips : int
+        Bits flipped.
+    cka : float
+        Centred kernel alignment at the end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.binary import improve_concepts
+    >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+    >>> result = improve_concepts(X, X > 0)  # the true concepts already
+    >>> print(result.flips, round(result.cka, 2))
+    0 1.0
     """
 
     concepts: Bits
@@ -44,8 +60,47 @@ class LocalSearchResult:
 
 
 def improve_concepts(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5, max_sweeps: int = 10) -> LocalSearchResult:
-    """Local search from concepts S (p, b) of items X (p, d): each sweep flips, concept after concept, the bits that
-    lower the loss of Eq. 3 most, one at a time, and fits the weights again; until no flip helps."""
+    """Flip single bits of concepts as long as that lowers the loss of Eq. 3.
+
+    A local search: each sweep flips, concept after concept, the bits that lower the loss most, one at a time, and fits
+    the weights again; until no flip helps.
+
+    Parameters
+    ----------
+    X : array-like of shape (p, d)
+        Items.
+    S : array-like of shape (p, b)
+        Concepts to start from, 0 or 1.
+    sparsity : float, default=1e-5
+        The λ of Eq. 3, on kernels of unit norm.
+    max_sweeps : int, default=10
+        Sweeps at most.
+
+    Returns
+    -------
+    LocalSearchResult
+        Concepts that fit at least as well, their weights, and the losses on the way.
+
+    Raises
+    ------
+    ValueError
+        If X is not finite, S holds anything but 0 and 1 or has another number of rows, or ``sparsity`` is negative.
+
+    See Also
+    --------
+    concept_weights : Only the weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.binary import improve_concepts
+    >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+    >>> S = X > 0
+    >>> S[3, 0] = True  # a wrong bit
+    >>> result = improve_concepts(X, S)
+    >>> result.flips, np.array_equal(result.concepts, X > 0)
+    (1, True)
+    """
     data = as_matrix(X, "X")
     check_finite(data, "X")
     bits = as_bits(S, "S", len(data))

@@ -23,7 +23,9 @@ from pellucid.binary.weights import strongest_first
 
 
 class CombinedConcepts(BinaryModel):
-    """Yes/no concepts of items that have both global categories and a fine hierarchy: X ≈ S W + intercept, S binary.
+    """Yes/no concepts of items that have both global categories and a fine hierarchy.
+
+    X ≈ S W + intercept, S binary, in three steps:
 
     1. Sampling (:class:`BinaryAutoencoder`) finds global concepts in the √(2p) leading directions, assignment
        (:class:`IterativeAssignment`) finds others, and Eq. 3 keeps those of both that the fit needs.
@@ -34,19 +36,68 @@ class CombinedConcepts(BinaryModel):
 
     Parameters
     ----------
-    sparsity : λ of Eq. 3, on kernels of unit norm, in the fit of the weights at the end
-    min_weight, simplicity : as in :class:`IterativeAssignment`
-    max_attempts : attempts of step 2 at most; twelve in a row that are in vain end it
-    max_sweeps : passes over all bits at most, in step 3
-    center : bool, normalise items, subtract their mean and normalise again first, in every method
-    kernel : "linear", or "precomputed" where X is a positive semidefinite kernel (p, p)
-    random_state : seed; the same seed gives the same bits
+    sparsity : float, default=1e-5
+        The λ of Eq. 3, on kernels of unit norm, in the fit of the weights at the end.
+    min_weight : float, default=0.02
+        Assignment drops concepts below this share of the strongest.
+    simplicity : float, default=0.5
+        The λ while items are assigned, times their number; raise it for noisy items. See :class:`IterativeAssignment`.
+    max_attempts : int, default=60
+        Attempts of step 2 at most; twelve in a row that are in vain end it.
+    max_sweeps : int, default=10
+        Passes over all bits at most, in step 3.
+    center : bool, default=False
+        Normalise items, subtract their mean and normalise again first, in every method.
+    kernel : {"linear", "precomputed"}, default="linear"
+        "precomputed" if X is a positive semidefinite kernel (p, p) of the items.
+    random_state : int, RandomState or None, default=None
+        Seed; the same seed gives the same bits.
 
     Attributes
     ----------
-    Those of :class:`BinaryAutoencoder`, ``rank_`` being the dimension of the items; ``objective_``, the length of the
-    description (twice its nats, up to a constant) after step 1 and after every attempt that shortened it; and
-    ``n_global_``, how many concepts sampling found.
+    preparation_ : CenteredNormalizer or None
+        What every method does to its items first; None without ``center``.
+    concepts_ : ndarray of shape (p, b), dtype uint8
+        Bits of the items, strongest concept first, with 1 on the smaller side.
+    weights_ : ndarray of shape (b,)
+        The π of Eq. 3.
+    components_ : ndarray of shape (b, d)
+        What each concept adds to an item. For a precomputed kernel coefficients over the items, (b, p).
+    intercept_ : ndarray of shape (d,)
+        The item without any concept; for a precomputed kernel the mean of its rows.
+    overlaps_ : ndarray of shape (b, b)
+        Inner products of the components.
+    offsets_ : ndarray of shape (b,)
+        Inner products of the components with the mean item less the item without any concept.
+    cka_ : float
+        Centred kernel alignment of the model with the data.
+    energies_ : ndarray of shape (b,)
+        Share of each concept outside the space of the items.
+    rank_ : int
+        Dimension of the items.
+    objective_ : ndarray
+        Length of the description (twice its nats, up to a constant) after step 1 and after every attempt that shortened
+        it.
+    n_global_ : int
+        How many concepts sampling found.
+    n_features_in_ : int
+        Numbers per item.
+
+    See Also
+    --------
+    BinaryAutoencoder : Global concepts alone; much faster.
+    IterativeAssignment : Assignment alone; much faster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import CombinedConcepts
+    >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]  # the corners of a box
+    >>> model = CombinedConcepts(random_state=0).fit(X)
+    >>> model.concepts_.T
+    array([[0, 0, 0, 0, 1, 1, 1, 1],
+           [0, 0, 1, 1, 0, 0, 1, 1],
+           [0, 1, 0, 1, 0, 1, 0, 1]], dtype=uint8)
     """
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {**BinaryModel._fitted_arrays, "objective_": Fitted("f", ("sweeps",))}
@@ -84,7 +135,34 @@ class CombinedConcepts(BinaryModel):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: object = None) -> CombinedConcepts:
-        """Find the concepts of items (p, d), or of a kernel (p, p)."""
+        """Find the concepts of items.
+
+        Parameters
+        ----------
+        X : array-like of shape (p, d)
+            Items; or their kernel (p, p), if ``kernel="precomputed"``.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        CombinedConcepts
+            The fitted model itself.
+
+        Raises
+        ------
+        ValueError
+            If X is empty or not finite, a parameter is out of its range, a kernel is not square and symmetric, or
+            ``center`` is set for a kernel.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import CombinedConcepts
+        >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+        >>> CombinedConcepts(kernel="precomputed", random_state=0).fit(X @ X.T).weights_.round(2)
+        array([9., 4., 1.])
+        """
         self._validate_params()
         data = self._items(X, reset=True)
         with one_blas_thread():  # sums in one order: the same bits on any number of threads

@@ -15,12 +15,27 @@ from pellucid.binary.packed_bits import Bits
 
 @dataclass(frozen=True)
 class SubConcepts:
-    """Sub-concepts: the ways in which concepts split a few items, strongest first.
+    """The ways in which concepts split a few items, as :func:`concept_projection` returns them.
 
-    patterns : (k, q) value for each of the items; 0 for the first of them
-    weights : (k,) summed weights of the concepts that split the items so
-    counts : (k,) how many concepts those are
-    scores : (p, k) for every item of the fit, the mean of those concepts, between 0 and 1
+    Attributes
+    ----------
+    patterns : ndarray of shape (k, q), dtype uint8
+        The sub-concepts, strongest first: a value for each of the q items, 0 for the first of them.
+    weights : ndarray of shape (k,)
+        Summed weights of the concepts that split the items so.
+    counts : ndarray of shape (k,)
+        How many concepts those are.
+    scores : ndarray of shape (p, k)
+        For every item of the fit, the mean of those concepts, between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.binary import BinaryAutoencoder, concept_projection
+    >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+    >>> found = concept_projection(BinaryAutoencoder(random_state=0).fit(X), [0, 6])
+    >>> found.patterns.tolist(), found.counts.tolist()  # items 0 and 6 differ in two concepts
+    ([[0, 1]], [2])
     """
 
     patterns: Bits
@@ -30,8 +45,43 @@ class SubConcepts:
 
 
 def concept_projection(model: Any, items: ArrayLike) -> SubConcepts:
-    """Group the concepts of a fitted model by how they split ``items`` (positions of items of the fit), and score all
-    items by the mean of each group; concepts that do not split them are left out."""
+    """Group the concepts of a fitted model by how they split a few items, and score all items by each group.
+
+    Concepts that do not split these items are left out.
+
+    Parameters
+    ----------
+    model : BinaryAutoencoder, IterativeAssignment or CombinedConcepts
+        A fitted model.
+    items : array-like of int of shape (q,)
+        Positions of at least two items of the fit.
+
+    Returns
+    -------
+    SubConcepts
+        The ways in which the items are split, strongest first.
+
+    Raises
+    ------
+    ValueError
+        If ``items`` are not at least two positions of items of the fit.
+
+    See Also
+    --------
+    analogram_of : The same as a graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.binary import BinaryAutoencoder, concept_projection
+    >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+    >>> found = concept_projection(BinaryAutoencoder(random_state=0).fit(X), [0, 4, 6])
+    >>> found.patterns
+    array([[0, 1, 1],
+           [0, 0, 1]], dtype=uint8)
+    >>> found.weights.round(2)
+    array([9., 4.])
+    """
     check_is_fitted(model, "concepts_")
     rows = np.asarray(items)
     count = len(model.concepts_)

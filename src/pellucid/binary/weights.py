@@ -141,15 +141,41 @@ def strongest_first(features: Floats, S: Bits, sparsity: float = 0.0) -> Bits:
 
 
 def concept_weights(X: ArrayLike, S: ArrayLike, sparsity: float = 1e-5) -> Floats:
-    """π ≥ 0 that makes SΠSᵀ most like the kernel of X, both centred (paper 2, Eq. 3, with its sparsity term).
+    """Weights π ≥ 0 of concepts that make SΠSᵀ most like the kernel of X (paper 2, Eq. 3, with its sparsity term).
 
-    The fit is made for K̄ / ‖K̄‖_F, so that ``sparsity`` means the same on any scale; π comes back on the scale of X.
+    Both kernels are centred. The fit is made for K̄ / ‖K̄‖_F, so that ``sparsity`` means the same on any scale; π comes
+    back on the scale of X.
 
     Parameters
     ----------
-    X : (p, d) items
-    S : (p, b) of 0 and 1; a constant concept gets the weight 0
-    sparsity : λ, what an item on the smaller side of a concept costs
+    X : array-like of shape (p, d)
+        Items.
+    S : array-like of shape (p, b)
+        Concepts, 0 or 1; a constant one gets the weight 0.
+    sparsity : float, default=1e-5
+        The λ of Eq. 3: what an item on the smaller side of a concept costs.
+
+    Returns
+    -------
+    ndarray of shape (b,)
+        The weights.
+
+    Raises
+    ------
+    ValueError
+        If X is not finite, S holds anything but 0 and 1 or has another number of rows, or ``sparsity`` is negative.
+
+    See Also
+    --------
+    improve_concepts : Change the concepts, too, where that fits better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.binary import concept_weights
+    >>> X = np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0]
+    >>> concept_weights(X, X > 0).round(2)
+    array([9., 4., 1.])
     """
     data = as_matrix(X, "X")
     check_finite(data, "X")
