@@ -1,4 +1,4 @@
-"""Choosing few of many: columns that are as orthonormal as possible, result lists that do not repeat themselves."""
+"""Choosing few of many: rows that are as orthonormal as possible, result lists that do not repeat themselves."""
 
 from pellucid.selection.diversity import diversify
 from pellucid.selection.pursuit import IsometryPursuit, brute_isometry, greedy_isometry

@@ -18,19 +18,42 @@ LEAST = 1e-9
 
 
 def diversify(X: ArrayLike, k: int, relevance: ArrayLike | None = None, *, diversity: float = 0.5) -> NDArray[np.int64]:
-    """Positions of k rows that are unlike each other, in the order of choice: every beginning of it is diverse too.
+    """Positions of k rows that are relevant and unlike each other, in the order of choice.
 
     Rows count by their direction. Each next row adds most to ½log det(I + CᵀC) of the chosen rows C, what they tell
     about an unknown direction when each is seen with noise of variance 1, less what it lacks in relevance. A row that
     repeats a chosen one tells little, one that repeats two tells less; k may exceed the dimension. Rows of zeros come
-    last.
+    last. Every beginning of the list is diverse, too.
 
     Parameters
     ----------
-    X : (n, d) array
-    k : how many to choose; all n rows come back, in order, if there are no more
-    relevance : (n,) numbers, larger is better, on any scale; all rows are equally relevant if None
-    diversity : 0 returns the k most relevant, 1 looks at the directions alone
+    X : array-like of shape (n, d)
+        Rows to choose from.
+    k : int
+        How many to choose; all n rows come back, in order, if there are no more.
+    relevance : array-like of shape (n,) or None, default=None
+        Numbers on any scale, larger is better; all rows are equally relevant if None.
+    diversity : float, default=0.5
+        0 returns the k most relevant, 1 looks at the directions alone.
+
+    Returns
+    -------
+    ndarray of shape (min(k, n),), dtype int64
+        Positions of the chosen rows.
+
+    Raises
+    ------
+    ValueError
+        If X or ``relevance`` is not finite, k is no positive whole number, or ``diversity`` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> from pellucid.selection import diversify
+    >>> X = [[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]]
+    >>> diversify(X, 2, relevance=[0.9, 0.8, 0.5])
+    array([0, 2])
+    >>> diversify(X, 2, relevance=[0.9, 0.8, 0.5], diversity=0)
+    array([0, 1])
     """
     rows = as_matrix(X, "X")
     check_finite(rows, "X")

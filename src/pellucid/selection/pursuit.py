@@ -49,16 +49,19 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
     Parameters
     ----------
     power : float, default=1.0
-        c of the normalisation and of the loss; larger punishes lengths other than 1 more.
+        The c of the normalisation and of the loss; larger punishes lengths other than 1 more.
     penalty : float, default=0.0
         0 solves Wβ = I exactly; a number below 1 solves the multitask lasso instead, ‖I − Wβ‖²/2 + λ‖β‖₁,₂ with λ this
         share of the smallest for which β = 0 (for noisy rows: fewer are used).
     tol : float, default=1e-9
         Relative duality gap of stage one.
     second_stage : {"auto", "exhaustive", "swap", "global"}, default="auto"
-        "auto" searches the candidates by branch and bound, and where that takes too long by swaps; "exhaustive" tries
-        every subset of them; "swap" only exchanges rows; "global" searches all rows, starting from what stage one and
-        greedy search find, so it is never worse than either.
+        How to search for the best choice:
+
+        - "auto": the candidates by branch and bound, and where that takes too long by swaps;
+        - "exhaustive": every subset of them;
+        - "swap": only exchange rows;
+        - "global": all rows, starting from what stage one and greedy search find, so it is never worse than either.
     second_stage_loss : {"isometry", "basis_pursuit"}, default="isometry"
         "isometry" (Eq. 6), or the ‖β‖₁,₂ of the chosen rows (section 6.4).
     max_subsets : int, default=10_000_000
@@ -68,30 +71,40 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
 
     Attributes
     ----------
-    selected_ : (k,) int array
+    selected_ : ndarray of shape (k,)
         Numbers of the chosen rows, ascending.
-    components_ : (k, D) array
+    components_ : ndarray of shape (k, D)
         The chosen rows.
     loss_ : float
         Their loss.
     optimal_ : bool
         Whether it is proven that no other choice, among the candidates (or all rows), has a smaller loss.
-    candidates_ : int array
+    candidates_ : ndarray of int
         Rows that some optimal solution of stage one uses, ascending.
-    min_norm_support_ : int array
+    min_norm_support_ : ndarray of int
         Rows that the solution of least Frobenius norm uses (Eq. 22).
-    coef_ : (P, D) sparse array
+    support_coef_ : ndarray of shape (number of rows in ``min_norm_support_``, D)
+        That solution on these rows.
+    coef_ : csr_array of shape (P, D)
         That solution.
-    weights_ : (P,) array
+    weights_ : ndarray of shape (P,)
         Lengths of its rows.
-    objective_ : array
+    objective_ : ndarray
         ‖β‖₁,₂ (plus the lasso's term) after each Newton step, and at the end.
     duality_gap_ : float
         How much of it, at most, is above the optimum (relative).
     rank_ : int
-        k, the rank of the rows and the number of those chosen.
+        The rank k of the rows, and the number of those chosen.
     n_samples_seen_ : int
-        P, the number of rows to choose from.
+        The number P of rows to choose from.
+    n_features_in_ : int
+        The length D of a row.
+
+    See Also
+    --------
+    greedy_isometry : A choice row by row; fast, not the best.
+    brute_isometry : The best of all choices, for few rows.
+    diversify : Any number of rows, relevant and unlike each other.
 
     Examples
     --------
@@ -152,14 +165,30 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
 
         Parameters
         ----------
-        X : (P, D) array, ``dask.array`` or :class:`pellucid.rows.Blocks`
+        X : array-like, dask.array or pellucid.rows.Blocks of shape (P, D)
             P candidates of D numbers each. The passes over blocks go through one at a time, and only rows that a
             solution may use are held.
-        y : ignored
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
 
         Returns
         -------
-        self
+        IsometryPursuit
+            The fitted model itself.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has only zeros, the power makes every row infinitely far from length 1, or an
+            "exhaustive" search would try more than ``max_subsets`` choices.
+
+        Examples
+        --------
+        >>> from pellucid import IsometryPursuit
+        >>> X = [[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.7, 0.7]]
+        >>> model = IsometryPursuit(second_stage="global").fit(X)
+        >>> round(model.loss_, 6), model.optimal_
+        (2.0, True)
         """
         self._validate_params()
         columns = self._columns(X)
@@ -195,11 +224,25 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
 
         Parameters
         ----------
-        X : (n, D) array
+        X : array-like of shape (n, D)
+            Rows of the same kind.
 
         Returns
         -------
-        C : (n, k) array
+        ndarray of shape (n, k)
+            The coordinates.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid import IsometryPursuit
+        >>> model = IsometryPursuit().fit([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
+        >>> model.transform([[3.0, 4.0]]).round(6)
+        array([[3., 4.]])
         """
         check_is_fitted(self, "selected_")
         if not hasattr(self, "components_"):
@@ -240,6 +283,22 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
 
     @property
     def coef_(self) -> csr_array:
+        """The solution β of stage one that has the least Frobenius norm.
+
+        It is that of Eq. 22; there may be others as good.
+
+        Returns
+        -------
+        csr_array of shape (P, D)
+            A row for each row of the fit, zeros for those that it does not use.
+
+        Examples
+        --------
+        >>> from pellucid import IsometryPursuit
+        >>> model = IsometryPursuit().fit([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
+        >>> model.coef_.shape, model.coef_.nnz
+        ((4, 2), 4)
+        """
         check_is_fitted(self, "support_coef_")
         count, dimension = self.support_coef_.shape
         pointers = np.zeros(self.n_samples_seen_ + 1, dtype=np.int64)
@@ -250,6 +309,20 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
 
     @property
     def weights_(self) -> Floats:
+        """Lengths of the rows of ``coef_``: how much stage one uses each row.
+
+        Returns
+        -------
+        ndarray of shape (P,)
+            A length for each row of the fit.
+
+        Examples
+        --------
+        >>> from pellucid import IsometryPursuit
+        >>> model = IsometryPursuit().fit([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
+        >>> model.weights_.round(6)
+        array([0., 1., 1., 0.])
+        """
         check_is_fitted(self, "support_coef_")
         weights = np.zeros(self.n_samples_seen_)
         weights[self.min_norm_support_] = np.linalg.norm(self.support_coef_, axis=1)
@@ -312,15 +385,31 @@ def greedy_isometry(X: ArrayLike, power: float = 1.0) -> Ints:
 
     Parameters
     ----------
-    X : (P, D) array
+    X : array-like of shape (P, D)
         P candidates of D numbers each.
     power : float, default=1.0
-        c of the loss; see :func:`pellucid.metrics.isometry_loss`.
+        The c of the loss; see :func:`pellucid.metrics.isometry_loss`.
 
     Returns
     -------
-    (rank of X,) int array
+    ndarray of shape (rank of X,)
         Numbers of the chosen rows, in the order of choice.
+
+    Raises
+    ------
+    ValueError
+        If X is not finite or has only zeros, or ``power`` is not a positive number.
+
+    See Also
+    --------
+    IsometryPursuit : A convex programme with a certificate, then the best of the rows it uses.
+    brute_isometry : The best of all choices.
+
+    Examples
+    --------
+    >>> from pellucid.selection import greedy_isometry
+    >>> greedy_isometry([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
+    array([1, 2])
     """
     space = _space(X, power)
     return np.asarray(space.nonzero[greedy(space.objective(space.nonzero, ISOMETRY, space.rank)).columns])
@@ -333,15 +422,30 @@ def brute_isometry(X: ArrayLike, power: float = 1.0) -> Ints:
 
     Parameters
     ----------
-    X : (P, D) array
+    X : array-like of shape (P, D)
         P candidates of D numbers each.
     power : float, default=1.0
-        c of the loss; see :func:`pellucid.metrics.isometry_loss`.
+        The c of the loss; see :func:`pellucid.metrics.isometry_loss`.
 
     Returns
     -------
-    (rank of X,) int array
+    ndarray of shape (rank of X,)
         Numbers of the chosen rows, ascending.
+
+    Raises
+    ------
+    ValueError
+        If X is not finite or has only zeros, or ``power`` is not a positive number.
+
+    See Also
+    --------
+    IsometryPursuit : For many rows, where this would take too long.
+
+    Examples
+    --------
+    >>> from pellucid.selection import brute_isometry
+    >>> brute_isometry([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
+    array([1, 2])
     """
     space = _space(X, power)
     objective = space.objective(space.nonzero, ISOMETRY, space.rank)
