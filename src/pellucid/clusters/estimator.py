@@ -31,7 +31,25 @@ START_ROWS, GRAPH_ROWS = 200_000, 20_000
 
 
 class Encoded(NamedTuple):
-    """Rows in terms of a fitted model: clusters (n,), codes over their atoms (n, k), over the common ones (n, K₀)."""
+    """Rows in terms of a fitted model, as :meth:`CommonalityClustering.encode` returns them.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+        Cluster of each row.
+    codes : ndarray of shape (n, k)
+        Codes over the k atoms of that cluster.
+    common : ndarray of shape (n, K₀)
+        Codes over the K₀ common atoms.
+
+    Examples
+    --------
+    >>> from pellucid import CommonalityClustering
+    >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
+    >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
+    >>> model.encode(X).labels
+    array([0, 0, 1, 1])
+    """
 
     labels: Labels
     codes: NDArray[Any]
@@ -50,46 +68,94 @@ class CommonalityClustering(
 
     Parameters
     ----------
-    n_clusters : int
-    n_atoms : int, atoms of each cluster
-    n_common : int, common atoms; 0 does without
-    normalize : bool, bring rows to unit length first, in every method
-    center : bool, bring rows to unit length, subtract their mean and bring them to unit length again
-    ridge : float, weight of ‖a‖²
-    sparsity : float, weight of ‖a₀‖₁; with ``codes="lasso"`` of ‖a‖₁ too, which then has no ridge
-    incoherence : float, weight of squared inner products of atoms of clusters (the paper's λ₃)
-    common_incoherence : float or None, that of atoms of clusters with common ones (λ₄); None takes ``incoherence``
-    codes : "ridge"; "lasso" (with ``n_common=0`` a sparse dictionary per cluster, by Sprechmann and Sapiro); or "one",
-        where a cluster is one atom of any length with coefficient 1 (k-means, with ``n_common=0, incoherence=0``)
-    incoherence_between : "all" atoms of clusters, or only those of different "clusters" (as in DLSI)
-    n_init : int, starts that are tried. Of communities the partition of largest modularity is refined (each start tries
-        three node orders at two resolutions); from "kmeans" and "random" every start is, and the lowest objective kept
-        (with mini-batches the first start alone is refined)
-    max_iter : int, sweeps over atoms and codes
-    tol : float, stop when the objective falls by less than this share in a sweep, or fewer than one row in 500 goes
-        to another cluster; 0 goes on while anything changes
-    init : "auto" (communities of the graph of nearest neighbours), "kmeans", "random", or a label from 0 to
-        n_clusters − 1 for every row
-    batch_size : int or None, rows per mini-batch, reshuffled every sweep; None uses all rows at once. For millions of
-        rows, which may be in a memory map
-    warm_start : bool, begin the next fit where the last one ended
-    random_state : int, RandomState or None
-    verbose : int, show a bar while fitting if positive (on a terminal)
+    n_clusters : int, default=8
+        Number of clusters.
+    n_atoms : int, default=20
+        Atoms of each cluster.
+    n_common : int, default=30
+        Common atoms; 0 does without.
+    normalize : bool, default=False
+        Bring rows to unit length first, in every method.
+    center : bool, default=False
+        Bring rows to unit length, subtract their mean and bring them to unit length again, in every method.
+    ridge : float, default=0.01
+        Weight of ‖a‖².
+    sparsity : float, default=0.1
+        Weight of ‖a₀‖₁; with ``codes="lasso"`` of ‖a‖₁ too, which then has no ridge.
+    incoherence : float, default=1.0
+        Weight of squared inner products of atoms of clusters (the paper's λ₃).
+    common_incoherence : float or None, default=None
+        That of atoms of clusters with common ones (λ₄); None takes ``incoherence``.
+    codes : {"ridge", "lasso", "one"}, default="ridge"
+        How a cluster's atoms make up a row:
+
+        - "ridge": a combination with small coefficients;
+        - "lasso": a sparse one (with ``n_common=0`` a sparse dictionary per cluster, by Sprechmann and Sapiro);
+        - "one": a cluster is one atom of any length with coefficient 1 (k-means, with ``n_common=0, incoherence=0``).
+    incoherence_between : {"all", "clusters"}, default="all"
+        "all" atoms of clusters, or only those of different "clusters" (as in DLSI).
+    n_init : int, default=4
+        Starts that are tried. Of communities the partition of largest modularity is refined (each start tries three
+        node orders at two resolutions); from "kmeans" and "random" every start is, and the lowest objective kept (with
+        mini-batches the first start alone is refined).
+    max_iter : int, default=50
+        Sweeps over atoms and codes.
+    tol : float, default=1e-5
+        Stop when the objective falls by less than this share in a sweep, or fewer than one row in 500 goes to another
+        cluster; 0 goes on while anything changes.
+    init : {"auto", "kmeans", "random"} or array-like of int of shape (n,), default="auto"
+        "auto" starts from communities of the graph of nearest neighbours; labels name a cluster from 0 to
+        n_clusters − 1 for every row.
+    batch_size : int or None, default=None
+        Rows per mini-batch, reshuffled every sweep; None uses all rows at once. For millions of rows, which may be in a
+        memory map.
+    warm_start : bool, default=False
+        Begin the next fit where the last one ended.
+    random_state : int, RandomState or None, default=None
+        Seed; the same seed gives the same bits.
+    verbose : int, default=0
+        Show a bar while fitting if positive (on a terminal).
 
     Attributes
     ----------
-    preparation_ : fitted ``CenteredNormalizer`` that every method applies to its rows, or None
-    labels_ : (n,) cluster of each row
-    atoms_ : (n_clusters, n_atoms, d), of unit length unless ``codes="one"``
-    common_atoms_ : (n_common, d), of unit length
-    objective_ : (sweeps + 1,) at the start and after each sweep; never rises (with mini-batches: the mean cost of the
-        rows as they were met in that sweep)
-    inertia_ : float, the objective at the end
-    n_iter_ : int, sweeps made
-    modularity_ : (runs,) of the partitions that were found to start from, if ``init="auto"``
-    counts_, products_, grams_ : what :meth:`partial_fit` remembers of the rows so far: (n_clusters,) how many; and of
-        their codes, k over the cluster's and K₀ over the common atoms, the products with the rows
-        (n_clusters, k + K₀, d) and with each other (n_clusters, k + K₀, k + K₀)
+    preparation_ : CenteredNormalizer or None
+        What every method does to its rows first; None without ``normalize`` and ``center``.
+    labels_ : ndarray of shape (n,)
+        Cluster of each row.
+    atoms_ : ndarray of shape (n_clusters, n_atoms, d)
+        Atoms of the clusters, of unit length unless ``codes="one"``.
+    common_atoms_ : ndarray of shape (n_common, d)
+        Common atoms, of unit length.
+    objective_ : ndarray of shape (sweeps + 1,)
+        The objective at the start and after each sweep; it never rises. With mini-batches: the mean cost of the rows as
+        they were met in that sweep.
+    inertia_ : float
+        The objective at the end.
+    n_iter_ : int
+        Sweeps made.
+    modularity_ : ndarray of shape (runs,)
+        Modularity of the partitions that were found to start from, if ``init="auto"``.
+    counts_ : ndarray of shape (n_clusters,)
+        How many rows of each cluster there were; earlier mini-batches count a little less. This and the next two are
+        what :meth:`partial_fit` remembers.
+    products_ : ndarray of shape (n_clusters, k + K₀, d)
+        Products of the rows' codes, k over the cluster's and K₀ over the common atoms, with the rows.
+    grams_ : ndarray of shape (n_clusters, k + K₀, k + K₀)
+        Products of the codes with each other.
+    n_features_in_ : int
+        Numbers per row, d.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import CommonalityClustering
+    >>> X = np.eye(4)[np.arange(60) % 3]  # three groups ...
+    >>> X[:, 3] = 0.5 * np.random.default_rng(0).standard_normal(60)  # ... that vary alike in the last number
+    >>> model = CommonalityClustering(n_clusters=3, n_atoms=1, n_common=1, n_init=1, random_state=0).fit(X)
+    >>> model.labels_[:6]
+    array([1, 0, 2, 1, 0, 2])
+    >>> np.abs(model.common_atoms_).round(1)
+    array([[0., 0., 0., 1.]])
     """
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
@@ -174,13 +240,38 @@ class CommonalityClustering(
     def fit(
         self, X: Any, y: object = None, *, checkpoint: str | os.PathLike[str] | None = None
     ) -> CommonalityClustering:
-        """Learn clusters and dictionaries from rows X (n, d).
+        """Learn clusters and dictionaries from rows.
 
-        X may be :class:`pellucid.rows.Blocks` or a ``dask.array``: then a sample makes the starts, and every sweep is
-        one pass over the blocks, which brings back sums, and of every row its cluster and its cost.
+        Blocks and a ``dask.array`` are never held as a whole: a sample makes the starts, and every sweep is one pass
+        over the blocks, which brings back sums, and of every row its cluster and its cost.
 
-        ``checkpoint`` names a file that is written after every sweep. The same call finds it there, goes on from it
-        after a crash, and ends with the same bits as a fit without one.
+        Parameters
+        ----------
+        X : array-like, dask.array or pellucid.rows.Blocks of shape (n, d)
+            Rows.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+        checkpoint : str, path or None, default=None
+            A file that is written after every sweep. The same call finds it there, goes on from it after a crash, and
+            ends with the same bits as a fit without one.
+
+        Returns
+        -------
+        CommonalityClustering
+            The fitted model itself.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite, there are fewer rows than clusters, a parameter is out of its range, ``codes="one"`` is
+            asked for with several atoms, or labels are given as ``init`` for blocks.
+
+        Examples
+        --------
+        >>> from pellucid import CommonalityClustering
+        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
+        >>> CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X).labels_
+        array([0, 0, 1, 1])
         """
         return self._fit(X, None, checkpoint)
 
@@ -208,10 +299,38 @@ class CommonalityClustering(
         return self
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> CommonalityClustering:
-        """One mini-batch step on rows X (n, d).
+        """Make one mini-batch step.
 
         The first call starts from its rows as ``fit`` does, so give it a few hundred of every cluster. ``labels_`` are
         those of the last batch, and ``objective_`` holds each batch's cost per row before the step.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows of this batch.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        CommonalityClustering
+            The model itself.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or of another width, or the first batch has fewer rows than clusters.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import CommonalityClustering
+        >>> X = np.eye(4)[np.arange(60) % 3]
+        >>> model = CommonalityClustering(3, 1, 0, n_init=1, random_state=0)
+        >>> for batch in np.split(X, 2):
+        ...     _ = model.partial_fit(batch)
+        >>> len(model.labels_), len(model.objective_)
+        (30, 2)
         """
         first = not hasattr(self, "atoms_")
         rows = self._begin(X) if first else Blocks.held(self.prepare(X))
@@ -299,15 +418,62 @@ class CommonalityClustering(
     # using it
 
     def predict(self, X: Any) -> Any:
-        """The cluster (n,) of least cost for each row; of blocks, blocks (n, 1)."""
+        """The cluster of least cost for each row.
+
+        Parameters
+        ----------
+        X : array-like, dask.array or pellucid.rows.Blocks of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,), dtype int64
+            The clusters, counted from 0. A ``dask.array`` gives a ``dask.array``, Blocks give Blocks (n, 1).
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid import CommonalityClustering
+        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
+        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> model.predict([[0.1, 3.0], [3.0, 0.1]])
+        array([1, 0])
+        """
         if is_lazy(X):
             check_is_fitted(self, "atoms_")
             return lazily(copy(self).predict, X, None, np.int64)
         return self.encode(X).labels
 
     def transform(self, X: Any) -> Any:
-        """The cost (n, n_clusters) of each row in each cluster: its squared error with the penalties of its codes.
-        Blocks give blocks."""
+        """Costs (n, n_clusters) of rows in each cluster: squared errors with the penalties of the codes.
+
+        Parameters
+        ----------
+        X : array-like, dask.array or pellucid.rows.Blocks of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, n_clusters)
+            The costs. A ``dask.array`` gives a ``dask.array``, Blocks give Blocks.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid import CommonalityClustering
+        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
+        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> model.transform([[0.0, 3.0]]).round(1)
+        array([[9. , 0.1]])
+        """
         if is_lazy(X):
             check_is_fitted(self, "atoms_")
             return lazily(copy(self).transform, X, len(self.atoms_))
@@ -319,20 +485,97 @@ class CommonalityClustering(
         return costs
 
     def score(self, X: ArrayLike, y: object = None) -> float:
-        """Minus the sum of the rows' costs in their clusters."""
+        """Minus the sum of the rows' costs in their clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        float
+            The score; larger is better.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid import CommonalityClustering
+        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
+        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> round(model.score(X), 2)
+        -0.1
+        """
         data = self.prepare(X)
         coder = self._coder(data.dtype)
         return -float(sum(code_rows(np.asarray(data[rows]), coder, None).costs.sum() for rows in row_blocks(len(data))))
 
     def encode(self, X: ArrayLike) -> Encoded:
-        """Clusters of rows, and their codes over the cluster's atoms and over the common ones."""
+        """Clusters of rows, and their codes over the cluster's atoms and over the common ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        Encoded
+            Labels (n,), codes (n, n_atoms) and common codes (n, n_common).
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid import CommonalityClustering
+        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
+        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> labels, codes, common = model.encode(X)
+        >>> codes.shape, common.shape
+        ((4, 1), (4, 0))
+        """
         data = self.prepare(X)
         coder = self._coder(data.dtype)
         parts = [code_rows(np.asarray(data[rows]), coder, None) for rows in row_blocks(len(data))]
         return Encoded(*(np.concatenate(column) for column in zip(*((p.labels, p.own, p.common) for p in parts))))
 
     def reconstruct(self, X: ArrayLike, parts: str = "both") -> NDArray[Any]:
-        """Rows (n, d) as their codes say: by the "cluster" atoms, by the "common" ones, or by "both", their sum."""
+        """Rows as their codes say.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        parts : {"both", "cluster", "common"}, default="both"
+            By the "cluster" atoms, by the "common" ones, or by "both", their sum.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            The rows, or the part of them, that the atoms make up, as the dictionaries see rows: see :meth:`prepare`.
+
+        Raises
+        ------
+        ValueError
+            If ``parts`` is none of these, or X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid import CommonalityClustering
+        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
+        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> model.reconstruct([[3.0, 0.0]]).round(1)
+        array([[3., 0.]])
+        """
         if parts not in ("cluster", "common", "both"):
             raise ValueError(f'parts must be "cluster", "common" or "both", got {parts!r}.')
         found = self.encode(X)
@@ -346,8 +589,35 @@ class CommonalityClustering(
         return out
 
     def shares(self, X: ArrayLike) -> NDArray[np.float64]:
-        """How much of each row is its cluster's own, and how much is common (n, 2): v·x/‖x‖² for either part v. With
-        what is in neither they add up to 1."""
+        """Shares (n, 2) of rows: how much of each is its cluster's own, and how much is common.
+
+        For either part v of a row x that is v·x/‖x‖². With what is in neither they add up to 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Share of the cluster's atoms, and share of the common ones.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import CommonalityClustering
+        >>> X = np.eye(4)[np.arange(60) % 3]
+        >>> X[:, 3] = 0.5 * np.random.default_rng(0).standard_normal(60)
+        >>> model = CommonalityClustering(3, 1, 1, n_init=1, random_state=0).fit(X)
+        >>> model.shares([[1.0, 0.0, 0.0, 1.0]]).round(1)
+        array([[0.5, 0.5]])
+        """
         rows = self.prepare(X)
         lengths = np.maximum(np.einsum("ij,ij->i", rows, rows, dtype=np.float64), np.finfo(np.float64).tiny)
         parts = (self.reconstruct(X, parts=part) for part in ("cluster", "common"))
@@ -358,9 +628,40 @@ class CommonalityClustering(
     def select_n_clusters(
         self, X: ArrayLike, sizes: Iterable[int] = range(2, 13), *, n_runs: int = 5, n_jobs: int | None = None
     ) -> ClusterCounts:
-        """Fit each number of clusters to ``n_runs`` subsamples of rows X (n, d), and see how well the runs agree.
+        """Fit each number of clusters to several subsamples, and see how well the runs agree.
 
-        This estimator's other parameters are used, and it stays as it is; ``n_jobs`` subsamples run at the same time.
+        This estimator's other parameters are used, and it stays as it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        sizes : iterable of int, default=range(2, 13)
+            Numbers of clusters to try, each at least 2.
+        n_runs : int, default=5
+            Subsamples, at least 2, each of 80 % of the rows.
+        n_jobs : int or None, default=None
+            Subsamples that run at the same time.
+
+        Returns
+        -------
+        ClusterCounts
+            The agreement for each number, and the number to take.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite, ``sizes`` or ``n_runs`` is too small, or ``init`` are labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import CommonalityClustering
+        >>> X = np.eye(4)[np.arange(60) % 3]
+        >>> X[:, 3] = 0.5 * np.random.default_rng(0).standard_normal(60)
+        >>> model = CommonalityClustering(n_atoms=1, n_common=1, n_init=1, random_state=0)
+        >>> model.select_n_clusters(X, sizes=[2, 3], n_runs=2).best
+        3
         """
         self._validate_params()
         if not isinstance(self.init, str):
@@ -375,7 +676,31 @@ class CommonalityClustering(
         return data
 
     def prepare(self, X: ArrayLike) -> NDArray[Any]:
-        """Raw rows (n, d) as the dictionaries see them: normalised, or centred too, if the model asks for it."""
+        """Raw rows (n, d) as the dictionaries see them: normalised, or centred too, if the model asks for it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            The prepared rows.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid import CommonalityClustering
+        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
+        >>> model = CommonalityClustering(2, 1, 0, normalize=True, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> model.prepare([[0.0, 3.0]])
+        array([[0., 1.]])
+        """
         check_is_fitted(self, "atoms_")
         return np.asarray(self._prepared(self._rows(X)))
 
@@ -389,14 +714,61 @@ class CommonalityClustering(
     # pictures
 
     def plot_parts(self, X: ArrayLike, shape: tuple[int, ...], ax: Any = None) -> Any:
-        """Rows that are images, as what their cluster and what all clusters have in common; see
-        :func:`pellucid.plots.cluster_parts`."""
+        """Rows that are images, as what their cluster and what all clusters have in common.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        shape : tuple of int
+            Height and width of an image, and its channels if it has several; their product is d.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        See Also
+        --------
+        pellucid.plots.cluster_parts : The function that draws.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import CommonalityClustering
+        >>> model = CommonalityClustering(3, 1, 0, n_init=1, random_state=0).fit(np.eye(4)[np.arange(60) % 3])
+        >>> ax = model.plot_parts(np.eye(4)[:2], shape=(2, 2))
+        """
         from pellucid.plots import cluster_parts
 
         return cluster_parts(self, X, shape, ax=ax)
 
     def plot_objective(self, ax: Any = None) -> Any:
-        """The objective after each sweep; see :func:`pellucid.plots.objective`."""
+        """The objective after each sweep.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        See Also
+        --------
+        pellucid.plots.objective : The function that draws.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import CommonalityClustering
+        >>> model = CommonalityClustering(3, 1, 0, n_init=1, random_state=0).fit(np.eye(4)[np.arange(60) % 3])
+        >>> ax = model.plot_objective()
+        """
         from pellucid.plots import objective
 
         return objective(self, ax=ax)

@@ -25,15 +25,32 @@ SHARE, COMPARED = 0.8, 20_000
 class ClusterCounts:
     """How well runs on different rows agree, for each number of clusters.
 
+    :meth:`CommonalityClustering.select_n_clusters` returns it. A stability of 1 means the same clusters, 0 what chance
+    gives.
+
     Attributes
     ----------
-    n_clusters : the numbers tried
-    stability : mean adjusted Rand index of two runs, each learned from its own 80 % of the rows and both asked of all
-    spread : its standard deviation over pairs of runs
-    cost : mean cost of a row that the run had not seen
-    best : the smallest number that is as stable as the most stable one, up to the standard error of that one
+    n_clusters : list of int
+        The numbers tried.
+    stability : list of float
+        Mean adjusted Rand index of two runs, each learned from its own 80 % of the rows and both asked of all.
+    spread : list of float
+        Its standard deviation over pairs of runs.
+    cost : list of float
+        Mean cost of a row that the run had not seen.
+    best : int
+        The smallest number that is as stable as the most stable one, up to the standard error of that one.
 
-    A stability of 1 means the same clusters, 0 what chance gives.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import CommonalityClustering
+    >>> X = np.eye(4)[np.arange(60) % 3]
+    >>> X[:, 3] = 0.5 * np.random.default_rng(0).standard_normal(60)
+    >>> model = CommonalityClustering(n_atoms=1, n_common=1, n_init=1, random_state=0)
+    >>> counts = model.select_n_clusters(X, sizes=[2, 3], n_runs=2)
+    >>> counts.n_clusters, counts.best
+    ([2, 3], 3)
     """
 
     n_clusters: list[int]
@@ -43,7 +60,28 @@ class ClusterCounts:
     best: int
 
     def plot(self, ax: Any = None) -> Any:
-        """The curve; see :func:`pellucid.plots.n_clusters_curve`."""
+        """The curve of stability over the number of clusters.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        See Also
+        --------
+        pellucid.plots.n_clusters_curve : The function that draws.
+
+        Examples
+        --------
+        >>> from pellucid.clusters import ClusterCounts
+        >>> counts = ClusterCounts([2, 3], stability=[0.4, 1.0], spread=[0.1, 0.0], cost=[0.2, 0.1], best=3)
+        >>> ax = counts.plot()
+        """
         from pellucid.plots import n_clusters_curve
 
         return n_clusters_curve(self, ax=ax)
