@@ -62,7 +62,33 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         return tags
 
     def transform(self, X: Any) -> Any:
-        """Embeddings (n, n_components) of images, of unit length, zeros for a blank one; blocks give blocks."""
+        """Embeddings (n, windows · n_components) of images.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, height, width) or (n, height, width, channels), dask.array, Blocks, str or path
+            Images, or a folder of files.
+
+        Returns
+        -------
+        ndarray of shape (n, windows · n_components)
+            Vectors of unit length, zeros for a blank image. A ``dask.array`` gives a ``dask.array``, Blocks give
+            Blocks.
+
+        Raises
+        ------
+        ValueError
+            If the images are not of the shape that the model was fitted to.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import PatchManifoldTransform
+        >>> images = np.random.default_rng(0).random((6, 10, 10))
+        >>> model = PatchManifoldTransform(4, n_atoms=16, n_components=3, random_state=0).fit(images)
+        >>> np.linalg.norm(model.transform(images[:2]), axis=1).round(3)
+        array([1., 1.], dtype=float32)
+        """
         if is_lazy(X):
             check_is_fitted(self, "components_")
             self._check_shape(BlockImages(X if isinstance(X, Blocks) else Blocks(X), self.channels == "grey"))
@@ -72,7 +98,35 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         return self._vectors(X, mirror=False)[0]
 
     def transform_with_mirror(self, X: ArrayLike | str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Vectors of the images and of their mirror images, which are coded once; needs ``augment="flip"``."""
+        """Embeddings of images and of their mirror images, which are coded once; needs ``augment="flip"``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, height, width) or (n, height, width, channels), str or path
+            Images, or a folder of files.
+
+        Returns
+        -------
+        vectors : ndarray of shape (n, windows · n_components)
+            Vectors of the images.
+        mirrored : ndarray of shape (n, windows · n_components)
+            Vectors of their mirror images.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without ``augment="flip"``, or to images of another shape.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import PatchManifoldTransform
+        >>> images = np.random.default_rng(0).random((6, 10, 10))
+        >>> model = PatchManifoldTransform(4, n_atoms=16, n_components=3, augment="flip", random_state=0).fit(images)
+        >>> vectors, mirrored = model.transform_with_mirror(images)
+        >>> np.allclose(mirrored, model.transform(images[:, :, ::-1]), atol=1e-4)
+        True
+        """
         if self.augment != "flip":
             raise ValueError('Only a dictionary that is closed under mirroring can do that: fit with augment="flip".')
         vectors, mirrored = self._vectors(X, mirror=True)
@@ -93,7 +147,32 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         return made
 
     def patch_embeddings(self, X: ArrayLike | str | os.PathLike[str]) -> Floats32:
-        """Unit vectors (n, rows, columns, n_components) of all patches; zeros for those without a code."""
+        """Vectors of all patches of images.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, height, width) or (n, height, width, channels), str or path
+            Images, or a folder of files.
+
+        Returns
+        -------
+        ndarray of shape (n, rows, columns, n_components), dtype float32
+            A vector of unit length for every place of a patch; zeros for patches without a code.
+
+        Raises
+        ------
+        ValueError
+            If the images are not of the shape that the model was fitted to.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import PatchManifoldTransform
+        >>> images = np.random.default_rng(0).random((6, 10, 10))
+        >>> model = PatchManifoldTransform(4, n_atoms=16, n_components=3, random_state=0).fit(images)
+        >>> model.patch_embeddings(images[:2]).shape
+        (2, 7, 7, 3)
+        """
         check_is_fitted(self, "components_")
         images = self._images(X)
         rows, columns = self._grid()
@@ -107,13 +186,58 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         return out
 
     def atom_patches(self) -> Floats32:
-        """Atoms as they look, (n_atoms, patch_size, patch_size, channels): the whitening undone."""
+        """Atoms as they look, with the whitening undone.
+
+        Returns
+        -------
+        ndarray of shape (n_atoms, patch_size, patch_size, channels), dtype float32
+            A patch for each atom.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import PatchManifoldTransform
+        >>> images = np.random.default_rng(0).random((6, 10, 10))
+        >>> model = PatchManifoldTransform(4, n_atoms=16, n_components=3, random_state=0).fit(images)
+        >>> model.atom_patches().shape
+        (16, 4, 4, 1)
+        """
         check_is_fitted(self, "atoms_")
         looks = self.atoms_ @ np.linalg.inv(self.whitening_.astype(np.float64)).astype(np.float32)
         return np.asarray(looks.reshape(len(looks), self.patch_size, self.patch_size, -1))
 
     def similar_atoms(self, atom: int, k: int = 24) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The k atoms closest to one atom in the embedding, by cosine, and the cosines (Figure 4)."""
+        """The atoms closest to one atom in the embedding, by cosine (Figure 4).
+
+        Parameters
+        ----------
+        atom : int
+            Number of the atom, counted from 0.
+        k : int, default=24
+            How many to return, if there are as many.
+
+        Returns
+        -------
+        atoms : ndarray of shape (k,), dtype int64
+            Numbers of the closest atoms, best first.
+        cosines : ndarray of shape (k,), dtype float32
+            Their cosines with the atom.
+
+        Raises
+        ------
+        ValueError
+            If there is no such atom.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import PatchManifoldTransform
+        >>> images = np.random.default_rng(0).random((6, 10, 10))
+        >>> model = PatchManifoldTransform(4, n_atoms=16, n_components=3, random_state=0).fit(images)
+        >>> atoms, cosines = model.similar_atoms(0, k=2)
+        >>> atoms.shape, bool(cosines[0] >= cosines[1])
+        ((2,), True)
+        """
         check_is_fitted(self, "components_")
         if not 0 <= atom < len(self.atoms_):
             raise ValueError(f"There is no atom {atom}; there are {len(self.atoms_)}, counted from 0.")

@@ -45,7 +45,32 @@ class Code(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEs
         return tags
 
     def fit(self, X: ArrayLike, y: object = None) -> Any:
-        """Make the dictionary from rows (n, d)."""
+        """Make the dictionary from rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        Code
+            The fitted code itself.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite, a parameter is out of its range, or codes go by cosine and every row is zero.
+
+        Examples
+        --------
+        >>> from pellucid.manifold import NearestCode
+        >>> X = [[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]]
+        >>> NearestCode(2, random_state=0).fit(X).atoms_.shape
+        (2, 2)
+        """
         self._validate_params()
         data = validate_data(self, X, dtype=[np.float64, np.float32])
         if self._cosine:
@@ -90,15 +115,38 @@ class NearestCode(Code):
 
     Parameters
     ----------
-    n_atoms : size of the dictionary
-    metric : "euclidean", or "cosine" for rows whose length says nothing (a row of zeros then has no code)
-    dictionary : "kmeans", centres of k-means (on the sphere for the cosine), or "sample", rows themselves
-    exact : False lets a search by cosine among 2 048 or more atoms miss the nearest of about one row in a hundred
-    random_state : seed
+    n_atoms : int, default=256
+        Size of the dictionary; smaller if there are fewer different rows.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        "cosine" is for rows whose length says nothing; a row of zeros then has no code.
+    dictionary : {"kmeans", "sample"}, default="kmeans"
+        Centres of k-means (on the sphere for the cosine), or rows themselves.
+    exact : bool, default=True
+        False lets a search by cosine among 2 048 or more atoms miss the nearest of about one row in a hundred.
+    random_state : int, RandomState or None, default=None
+        Seed of the dictionary.
 
     Attributes
     ----------
-    atoms_ : (K, d)
+    atoms_ : ndarray of shape (K, d)
+        The dictionary, K atoms.
+    n_features_in_ : int
+        Numbers per row, d.
+
+    See Also
+    --------
+    ThresholdCode : All atoms that are near.
+    LassoCode : Sparse coding.
+
+    Examples
+    --------
+    >>> from pellucid.manifold import NearestCode
+    >>> X = [[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]]
+    >>> NearestCode(2, random_state=0).fit_transform(X).toarray()
+    array([[0., 1.],
+           [0., 1.],
+           [1., 0.],
+           [1., 0.]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -127,7 +175,30 @@ class NearestCode(Code):
         return self.metric == "cosine"
 
     def transform(self, X: ArrayLike) -> Any:
-        """Sparse codes (n, n_atoms) with a single 1 a row, at the nearest atom."""
+        """One-hot codes (n, K) of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        csr_array of shape (n, K)
+            A single 1 a row, at the nearest atom.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid.manifold import NearestCode
+        >>> code = NearestCode(2, random_state=0).fit([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]])
+        >>> code.transform([[0.0, 5.0]]).toarray()
+        array([[1., 0.]])
+        """
         data = self._rows(X)
         found = self.predict(data)
         present = data.any(axis=1) if self._cosine else np.ones(len(data), dtype=bool)
@@ -137,7 +208,30 @@ class NearestCode(Code):
         )
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Number of the nearest atom (n,)."""
+        """Number of the atom nearest to each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,), dtype int64
+            Numbers of the atoms, counted from 0.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid.manifold import NearestCode
+        >>> code = NearestCode(2, random_state=0).fit([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]])
+        >>> code.predict([[0.0, 5.0], [5.0, 0.0]])
+        array([0, 1])
+        """
         data = self._rows(X)
         if not self._cosine:
             from sklearn.metrics import pairwise_distances_argmin
@@ -152,14 +246,36 @@ class ThresholdCode(Code):
 
     Parameters
     ----------
-    n_atoms : size of the dictionary
-    threshold : smallest cosine of an active atom
-    dictionary : "sample", rows themselves as in the paper, or "kmeans"
-    random_state : seed
+    n_atoms : int, default=256
+        Size of the dictionary; smaller if there are fewer different rows.
+    threshold : float, default=0.3
+        Smallest cosine of an active atom.
+    dictionary : {"sample", "kmeans"}, default="sample"
+        Rows themselves as in the paper, or centres of k-means on the sphere.
+    random_state : int, RandomState or None, default=None
+        Seed of the dictionary.
 
     Attributes
     ----------
-    atoms_ : (K, d) unit rows
+    atoms_ : ndarray of shape (K, d)
+        The dictionary, K atoms of unit length.
+    n_features_in_ : int
+        Numbers per row, d.
+
+    See Also
+    --------
+    NearestCode : The nearest atom alone.
+    LassoCode : Sparse coding.
+
+    Examples
+    --------
+    >>> from pellucid.manifold import ThresholdCode
+    >>> X = [[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]]
+    >>> ThresholdCode(3, threshold=0.9, random_state=0).fit_transform(X).toarray()
+    array([[1., 0., 0.],
+           [1., 0., 0.],
+           [0., 1., 1.],
+           [0., 1., 1.]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -176,7 +292,30 @@ class ThresholdCode(Code):
         self.random_state = random_state
 
     def transform(self, X: ArrayLike) -> Any:
-        """Sparse codes (n, n_atoms) of 0 and 1, 1 where the cosine passes the threshold; a row may have none."""
+        """Codes (n, K) of 0 and 1, 1 where the cosine reaches the threshold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        csr_array of shape (n, K)
+            The codes; a row may have none.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid.manifold import ThresholdCode
+        >>> code = ThresholdCode(4, threshold=0.9).fit([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]])
+        >>> code.transform([[0.0, 5.0]]).toarray()
+        array([[0., 0., 1., 1.]])
+        """
         data = self._rows(X)
         present = np.asarray(data.any(axis=1))[:, None]
         parts = []
@@ -188,18 +327,40 @@ class ThresholdCode(Code):
 
 
 class LassoCode(Code):
-    """Non-negative sparse coding, ½‖x − aB‖² + α‖a‖₁ over unit atoms, by :func:`pellucid.solvers.lasso`.
+    """Non-negative sparse coding: ½‖x − aB‖² + α‖a‖₁ over unit atoms.
 
     Parameters
     ----------
-    n_atoms : size of the dictionary
-    alpha : weight of the ℓ1 term; rows are taken at unit length
-    dictionary : "kmeans" on the sphere, or "sample", rows themselves
-    random_state : seed
+    n_atoms : int, default=256
+        Size of the dictionary; smaller if there are fewer different rows.
+    alpha : float, default=0.1
+        Weight of the ℓ1 term; rows are taken at unit length.
+    dictionary : {"kmeans", "sample"}, default="kmeans"
+        Centres of k-means on the sphere, or rows themselves.
+    random_state : int, RandomState or None, default=None
+        Seed of the dictionary.
 
     Attributes
     ----------
-    atoms_ : (K, d) unit rows
+    atoms_ : ndarray of shape (K, d)
+        The dictionary, K atoms of unit length.
+    n_features_in_ : int
+        Numbers per row, d.
+
+    See Also
+    --------
+    pellucid.solvers.lasso : The solver.
+    NearestCode : The nearest atom alone.
+
+    Examples
+    --------
+    >>> from pellucid.manifold import LassoCode
+    >>> X = [[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]]
+    >>> LassoCode(2, alpha=0.1, random_state=0).fit_transform(X).toarray().round(1)
+    array([[0. , 0.9],
+           [0. , 0.9],
+           [0.9, 0. ],
+           [0.9, 0. ]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -216,7 +377,30 @@ class LassoCode(Code):
         self.random_state = random_state
 
     def transform(self, X: ArrayLike) -> Any:
-        """Sparse codes (n, n_atoms), non-negative: those of the lasso."""
+        """Sparse codes (n, K) of rows, by the non-negative lasso.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        csr_array of shape (n, K)
+            The codes, non-negative.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid.manifold import LassoCode
+        >>> code = LassoCode(2, random_state=0).fit([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]])
+        >>> code.transform([[0.0, 5.0]]).toarray().round(1)
+        array([[0.9, 0. ]])
+        """
         data = self._rows(X)
         parts = [
             sparse.csr_array(lasso(data[start : start + BLOCK], self.atoms_, float(self.alpha), positive=True).codes)

@@ -53,42 +53,86 @@ class PatchManifoldTransform(PatchModel):
 
     Parameters
     ----------
-    patch_size : height and width of a patch
-    n_atoms : size of the dictionary
-    code : "nearest", a patch is its nearest atom and the dictionary comes from k-means on the sphere, or "threshold",
-        a patch is all atoms that it has a cosine of ``threshold`` or more with and the dictionary is a random choice of
-        patches
-    threshold : for the code "threshold"; the paper takes 0.3 for colour and 0.45 for grey patches
-    context : patches at most that many pixels apart, in both directions, are neighbours; None for the whole image.
-        With the code "threshold" anything but None is slow
-    n_components : dimensions of a patch's embedding
-    skip : "constant" leaves out the constant dimension, a number that many of the first; with the code "threshold"
-        there is no exactly constant one, and "constant" leaves out one
-    whitening : λ of (Σ + λI)^−½; None does not whiten
-    mean : what is taken out of a patch: its "own" mean in each channel, the mean of its "context", or "none"
-    contrast : patches that are shorter than this after whitening are blank: no code, no neighbours, zero embedding
-    pool, stride : patch embeddings are summed over windows of that size, that far apart
-    augment : "flip" learns from mirror images too. The dictionary is closed under mirroring then, so that they cost
-        hardly anything; ``transform_with_mirror`` gives their vectors, too
-    channels : "all", or "grey" to turn colour images into grey ones first
-    constraint : "frequency" as in the paper, or "degree"; only the code "nearest" knows the difference
-    exact : False lets the search for the nearest atom, also in k-means, miss one in a hundred; it is much faster
-    n_samples : patches that k-means learns from; None takes 500 000, or 16 for each atom
-    max_iter : iterations of k-means
-    dtype : of the vectors, "float32" or "float16"
-    memory : gigabytes that patches and codes of the images at work may take; besides them there are the model, its
-        statistics, and the sample that k-means learns from
-    random_state : seed
-    verbose : show progress, on a terminal
+    patch_size : int, default=6
+        Height and width of a patch.
+    n_atoms : int, default=8192
+        Size of the dictionary.
+    code : {"nearest", "threshold"}, default="nearest"
+        What a patch becomes:
+
+        - "nearest": its nearest atom; the dictionary comes from k-means on the sphere;
+        - "threshold": all atoms that it has a cosine of ``threshold`` or more with; the dictionary is a random choice
+          of patches.
+    threshold : float, default=0.3
+        For the code "threshold"; the paper takes 0.3 for colour and 0.45 for grey patches.
+    context : int or None, default=None
+        Patches at most that many pixels apart, in both directions, are neighbours; None for the whole image. With the
+        code "threshold" anything but None is slow.
+    n_components : int, default=384
+        Dimensions of a patch's embedding.
+    skip : {"constant"} or int, default="constant"
+        "constant" leaves out the constant dimension, a number that many of the first; with the code "threshold" there
+        is no exactly constant one, and "constant" leaves out one.
+    whitening : float or None, default=1e-3
+        The λ of (Σ + λI)^−½; None does not whiten.
+    mean : {"own", "context", "none"}, default="own"
+        What is taken out of a patch: its own mean in each channel, the mean of its context, or nothing.
+    contrast : float, default=0.0
+        Patches that are shorter than this after whitening are blank: no code, no neighbours, zero embedding.
+    pool : int, default=4
+        Patch embeddings are summed over windows of that size.
+    stride : int, default=2
+        How far apart the windows are.
+    augment : {"flip"} or None, default=None
+        "flip" learns from mirror images too. The dictionary is closed under mirroring then, so that they cost hardly
+        anything; ``transform_with_mirror`` gives their vectors, too.
+    channels : {"all", "grey"}, default="all"
+        "grey" turns colour images into grey ones first.
+    constraint : {"frequency", "degree"}, default="frequency"
+        "frequency" as in the paper, or "degree"; only the code "nearest" knows the difference.
+    exact : bool, default=True
+        False lets the search for the nearest atom, also in k-means, miss one in a hundred; it is much faster.
+    n_samples : int or None, default=None
+        Patches that k-means learns from; None takes 500 000, or 16 for each atom if that is more.
+    max_iter : int, default=6
+        Iterations of k-means.
+    dtype : {"float32", "float16"}, default="float32"
+        Type of the vectors.
+    memory : float, default=1.0
+        Gigabytes that patches and codes of the images at work may take; besides them there are the model, its
+        statistics, and the sample that k-means learns from.
+    random_state : int, RandomState or None, default=None
+        Seed of the dictionary.
+    verbose : int, default=0
+        Show progress if positive (on a terminal).
 
     Attributes
     ----------
-    atoms_ : (n_atoms, d) whitened unit patches; with flips the second half mirrors the first
-    components_ : (n_components, n_atoms) P
-    eigenvalues_ : (n_components,)
-    whitening_ : (d, d)
-    image_shape_ : (3,) height, width and channels
-    statistics_ : what was added up (not saved)
+    atoms_ : ndarray of shape (n_atoms, d), dtype float32
+        Whitened patches of unit length, d = patch_size² · channels; with flips the second half mirrors the first.
+    components_ : ndarray of shape (n_components, n_atoms), dtype float32
+        The map P of codes.
+    eigenvalues_ : ndarray of shape (n_components,)
+        What each dimension adds to the cost, smallest first.
+    whitening_ : ndarray of shape (d, d), dtype float32
+        What patches are multiplied with.
+    image_shape_ : ndarray of shape (3,)
+        Height, width and channels.
+    statistics_ : GraphStatistics or PairStatistics
+        What was added up (not saved).
+
+    See Also
+    --------
+    SparseManifoldTransform : For rows of any kind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import PatchManifoldTransform
+    >>> images = np.random.default_rng(0).random((6, 10, 10))
+    >>> model = PatchManifoldTransform(4, n_atoms=16, n_components=3, random_state=0).fit(images)
+    >>> model.transform(images).shape  # four windows of three numbers each
+    (6, 12)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -171,10 +215,36 @@ class PatchManifoldTransform(PatchModel):
     ) -> PatchManifoldTransform:
         """Fit to images, in one pass after the dictionary is made.
 
-        X may also be :class:`pellucid.rows.Blocks` or a ``dask.array`` of images. ``checkpoint`` names a file that
-        takes what was added up after each part of the images, from which the same call goes on when it was interrupted.
-
         Ctrl-C during the pass ends it: what was seen until then makes the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, height, width) or (n, height, width, channels), dask.array, Blocks, str or path
+            Images, or a folder of files.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+        checkpoint : str, path or None, default=None
+            A file that takes what was added up after each part of the images, from which the same call goes on when it
+            was interrupted.
+
+        Returns
+        -------
+        PatchManifoldTransform
+            The fitted model itself.
+
+        Raises
+        ------
+        ValueError
+            If these are no images, one has a pixel that is not finite, they are smaller than a patch, none has any
+            contrast, or a parameter is out of its range.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import PatchManifoldTransform
+        >>> images = np.random.default_rng(0).random((6, 10, 10))
+        >>> PatchManifoldTransform(4, n_atoms=16, n_components=3, random_state=0).fit(images).image_shape_
+        array([10, 10,  1])
         """
         for name in ("atoms_", "statistics_"):
             if hasattr(self, name):
@@ -188,7 +258,35 @@ class PatchManifoldTransform(PatchModel):
 
     @unchanged_by_failure
     def partial_fit(self, X: Any, y: object = None) -> PatchManifoldTransform:
-        """Add the statistics of images; the first ones make whitening and dictionary. ``solve`` finishes."""
+        """Add the statistics of images; the first ones make whitening and dictionary. ``solve`` finishes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, height, width) or (n, height, width, channels), dask.array, Blocks, str or path
+            Images, or a folder of files.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        PatchManifoldTransform
+            The model itself.
+
+        Raises
+        ------
+        ValueError
+            If the images are of another shape than the first, or the model was loaded, so that it holds no statistics
+            to add to.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import PatchManifoldTransform
+        >>> images = np.random.default_rng(0).random((6, 10, 10))
+        >>> model = PatchManifoldTransform(4, n_atoms=16, n_components=3, random_state=0)
+        >>> model.partial_fit(images[:3]).partial_fit(images[3:]).solve().transform(images).shape
+        (6, 12)
+        """
         self._validate_params()
         if hasattr(self, "atoms_") and not hasattr(self, "statistics_"):
             raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
@@ -205,7 +303,27 @@ class PatchManifoldTransform(PatchModel):
         return self
 
     def solve(self) -> PatchManifoldTransform:
-        """Find the embedding for the statistics added up so far."""
+        """Find the embedding for the statistics added up so far.
+
+        Returns
+        -------
+        PatchManifoldTransform
+            The model itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            If no two patches were neighbours, or ``skip`` leaves out all dimensions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import PatchManifoldTransform
+        >>> images = np.random.default_rng(0).random((6, 10, 10))
+        >>> model = PatchManifoldTransform(4, n_atoms=16, n_components=3, random_state=0).partial_fit(images)
+        >>> model.solve().components_.shape
+        (3, 16)
+        """
         check_is_fitted(self, "statistics_")
         flip = self.augment == "flip"
         if self.code == "nearest":

@@ -19,25 +19,51 @@ from pellucid.manifold.nearest import Floats32, Integers, build_cells, mean_dire
 
 
 class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, SavedMixin, BaseEstimator):
-    """k-means by cosine, for very many centroids: rows and centroids have unit length.
+    """Spherical k-means, by cosine, for very many centroids: rows and centroids have unit length.
 
     Centroids that no row is nearest to go to the rows that are worst represented. Rows of zeros have no direction;
     they take no part, and belong to the first centroid.
 
     Parameters
     ----------
-    n_clusters : number of centroids; rows, if there are fewer of them
-    max_iter : largest number of iterations
-    tol : stop when the mean cosine of rows and their centroids rises by less than this in an iteration
-    random_state : seed of the rows that the centroids start from
-    verbose : show progress, on a terminal
+    n_clusters : int, default=8
+        Number of centroids; that of the rows, if they are fewer.
+    max_iter : int, default=20
+        Largest number of iterations.
+    tol : float, default=1e-4
+        Stop when the mean cosine of rows and their centroids rises by less than this in an iteration.
+    random_state : int, RandomState or None, default=None
+        Seed of the rows that the centroids start from.
+    verbose : int, default=0
+        Show progress if positive (on a terminal).
 
     Attributes
     ----------
-    cluster_centers_ : (n_clusters, d) float32, unit rows
-    labels_ : (n,) nearest centroid of each row
-    objective_ : (iterations + 1,) mean cosine of rows and centroids, before each iteration and at the end
-    n_iter_ : number of iterations
+    cluster_centers_ : ndarray of shape (n_clusters, d), dtype float32
+        Centroids, of unit length.
+    labels_ : ndarray of shape (n,), dtype int64
+        Nearest centroid of each row.
+    objective_ : ndarray of shape (iterations + 1,)
+        Mean cosine of rows and centroids, before each iteration and at the end.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Numbers per row, d.
+
+    See Also
+    --------
+    NearestCode : One-hot codes over centroids.
+
+    Examples
+    --------
+    >>> from pellucid.manifold import SphericalKMeans
+    >>> X = [[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]]
+    >>> model = SphericalKMeans(2, random_state=0).fit(X)
+    >>> model.labels_
+    array([1, 1, 0, 0])
+    >>> model.cluster_centers_.round(1)
+    array([[0., 1.],
+           [1., 0.]], dtype=float32)
     """
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
@@ -70,7 +96,31 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return tags
 
     def fit(self, X: ArrayLike, y: object = None) -> SphericalKMeans:
-        """Find centroids of the rows (n, d)."""
+        """Find centroids of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows; only their directions count.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        SphericalKMeans
+            The fitted model itself.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite, every row is zero, or a parameter is out of its range.
+
+        Examples
+        --------
+        >>> from pellucid.manifold import SphericalKMeans
+        >>> SphericalKMeans(2, random_state=0).fit([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]]).labels_
+        array([1, 1, 0, 0])
+        """
         self._validate_params()
         rows = unit_rows(validate_data(self, X, dtype=[np.float32, np.float64])).astype(np.float32)
         present = rows.any(axis=1)
@@ -97,12 +147,58 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return unit_rows(validate_data(self, X, reset=False, dtype=[np.float32, np.float64])).astype(np.float32)
 
     def predict(self, X: ArrayLike) -> Integers:
-        """Nearest centroid (n,) of each row."""
+        """Nearest centroid of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,), dtype int64
+            Numbers of the centroids, counted from 0.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid.manifold import SphericalKMeans
+        >>> model = SphericalKMeans(2, random_state=0).fit([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]])
+        >>> model.predict([[0.0, 5.0], [5.0, 0.0]])
+        array([0, 1])
+        """
         rows = self._unit(X)
         return nearest_atoms(rows, self.cluster_centers_)[0]
 
     def transform(self, X: ArrayLike) -> Floats32:
-        """Cosines (n, n_clusters) with the centroids."""
+        """Cosines (n, n_clusters) of rows with the centroids.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, n_clusters), dtype float32
+            The cosines; zeros for a row of zeros.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> from pellucid.manifold import SphericalKMeans
+        >>> model = SphericalKMeans(2, random_state=0).fit([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]])
+        >>> model.transform([[0.0, 5.0]]).round(1)
+        array([[1., 0.]], dtype=float32)
+        """
         return np.asarray(self._unit(X) @ self.cluster_centers_.T)
 
 

@@ -12,12 +12,34 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class Statistics:
-    """Sums over items of codes A (n, K) with neighbours D (n, M), in rows where the paper has columns.
+    """What a fit needs to know of any codes with any neighbours; statistics of parts of the data add up.
 
-    cost : (K, K) AᵀDDᵀA, sparse or dense
-    second : (K, K) AᵀA weighted, sparse or dense
-    total : (K,) sum of the weighted codes
-    weight : sum of the weights
+    They are sums over items of codes A (n, K) with neighbours D (n, M), in rows where the paper has columns.
+
+    Attributes
+    ----------
+    cost : csr_array or ndarray of shape (K, K)
+        AᵀDDᵀA.
+    second : csr_array or ndarray of shape (K, K)
+        AᵀA, the items weighted.
+    total : ndarray of shape (K,)
+        Sum of the weighted codes.
+    weight : float
+        Sum of the weights.
+
+    See Also
+    --------
+    GraphStatistics : The same for one-hot codes.
+    PairStatistics : The same for codes with many active atoms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import SparseManifoldTransform
+    >>> X = np.linspace(0, 1, 40)[:, None]
+    >>> statistics = SparseManifoldTransform(1, n_atoms=5, random_state=0).fit(X).statistics_
+    >>> statistics.cost.shape, (statistics + statistics).weight
+    ((5, 5), 80.0)
     """
 
     cost: Any
@@ -34,10 +56,27 @@ class Statistics:
 
 @dataclass(frozen=True)
 class GraphStatistics:
-    """The same for one-hot codes, whose cost is the Laplacian of a graph and whose V is diagonal.
+    """What a fit needs to know of one-hot codes, whose cost is the Laplacian of a graph and whose V is diagonal.
 
-    together : (K, K) sparse, how often two atoms are neighbours (ordered pairs, so symmetric; an atom may be its own)
-    counts : (K,) how often each atom is active
+    Attributes
+    ----------
+    together : csr_array of shape (K, K)
+        How often two atoms are neighbours (ordered pairs, so symmetric; an atom may be its own).
+    counts : ndarray of shape (K,)
+        How often each atom is active.
+
+    See Also
+    --------
+    Statistics : The same for any codes.
+
+    Examples
+    --------
+    >>> from pellucid import WordManifoldTransform
+    >>> model = WordManifoldTransform(1, window=1, min_count=1).fit(["sun and moon", "moon and stars"])
+    >>> model.vocabulary_.tolist(), model.statistics_.counts.tolist()
+    (['and', 'moon', 'stars', 'sun'], [2.0, 2.0, 1.0, 1.0])
+    >>> model.statistics_.together.toarray()[0].tolist()  # neighbours of "and"
+    [0.0, 2.0, 1.0, 1.0]
     """
 
     together: Any
@@ -50,10 +89,27 @@ class GraphStatistics:
 
 @dataclass(frozen=True)
 class PairStatistics:
-    """The same for codes with many active atoms, dense; the cost is second − together.
+    """What a fit needs to know of codes with many active atoms, dense; the cost is second − together.
 
-    together : (K, K) sum of ααᵀ over pairs of neighbours, an item being its own
-    second : (K, K) sum of ααᵀ over items, each times the number of its neighbours
+    Attributes
+    ----------
+    together : ndarray of shape (K, K)
+        Sum of ααᵀ over pairs of neighbours, an item being its own.
+    second : ndarray of shape (K, K)
+        Sum of ααᵀ over items, each times the number of its neighbours.
+
+    See Also
+    --------
+    Statistics : The same for any codes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.manifold import PairStatistics
+    >>> some, more = PairStatistics(np.eye(2), np.eye(2)), PairStatistics(np.eye(2), 2 * np.eye(2))
+    >>> (some + more).second
+    array([[3., 0.],
+           [0., 3.]])
     """
 
     together: NDArray[np.float64]

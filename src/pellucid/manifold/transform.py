@@ -47,31 +47,71 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     Parameters
     ----------
-    n_components : dimensions of the embedding
-    code : "nearest" (one-hot, Euclidean), "threshold" (all atoms of a cosine above ``threshold``), "lasso" (sparse
-        coding), or any transformer, of which a clone is fitted; its codes may be sparse or dense. With a quadratic
-        expansion and temporal neighbours this is slow feature analysis. Only models with a named code can be saved
-    n_atoms : size of the dictionary of a named code
-    threshold, alpha : of the codes "threshold" and "lasso"
-    neighbors : "metric" (the nearest by Euclidean distance), "temporal" (rows that follow each other), "noise" (two
-        copies of a row with Gaussian noise each), or "pairs" (given to ``fit``)
-    n_neighbors : how many are near by metric, and how many noisy pairs are made of a row
-    noise : standard deviation of the noise
-    order : 1, neighbours are to be close (Optimization 1), or 2, an item is to be close to what its neighbours predict
-        (Optimization 2)
-    interpolation : for order 2, "local", weights that rebuild the row from its neighbours best, or "mean", equal ones
-        (temporal or spatial interpolation)
-    constraint : what has unit covariance: codes as they come ("frequency", as in the paper), or each weighed by how
-        many neighbours it has ("degree")
-    skip : "constant", leave out the constant function if codes can express it, or how many dimensions to leave out
-    random_state : seed
+    n_components : int, default=32
+        Dimensions of the embedding.
+    code : {"nearest", "threshold", "lasso"} or transformer, default="nearest"
+        The sparse code:
+
+        - "nearest": one-hot, Euclidean;
+        - "threshold": all atoms of a cosine above ``threshold``;
+        - "lasso": sparse coding;
+        - any transformer, of which a clone is fitted; its codes may be sparse or dense. With a quadratic expansion and
+          temporal neighbours this is slow feature analysis. Only models with a named code can be saved.
+    n_atoms : int, default=256
+        Size of the dictionary of a named code.
+    threshold : float, default=0.3
+        Smallest cosine of an active atom, for the code "threshold".
+    alpha : float, default=0.1
+        Weight of the ℓ1 term, for the code "lasso".
+    neighbors : {"metric", "temporal", "noise", "pairs"}, default="metric"
+        Which rows are neighbours: the nearest by Euclidean distance, rows that follow each other, two copies of a row
+        with Gaussian noise each, or pairs given to ``fit``.
+    n_neighbors : int, default=10
+        How many are near by metric, and how many noisy pairs are made of a row.
+    noise : float, default=0.1
+        Standard deviation of the noise.
+    order : {1, 2}, default=1
+        1, neighbours are to be close (Optimization 1), or 2, an item is to be close to what its neighbours predict
+        (Optimization 2).
+    interpolation : {"local", "mean"}, default="local"
+        For order 2, weights that rebuild the row from its neighbours best, or equal ones (temporal or spatial
+        interpolation).
+    constraint : {"frequency", "degree"}, default="frequency"
+        What has unit covariance: codes as they come, as in the paper, or each weighed by how many neighbours it has.
+    skip : {"constant"} or int, default="constant"
+        Leave out the constant function if codes can express it, or that many of the first dimensions.
+    random_state : int, RandomState or None, default=None
+        Seed of the dictionary and of the noise.
 
     Attributes
     ----------
-    components_ : (n_components, K) P; fewer rows if codes have fewer dimensions
-    eigenvalues_ : (n_components,) what each dimension adds to the cost, smallest first
-    atoms_ : (K, d) the dictionary, if the code has one
-    statistics_ : what was added up (not saved)
+    components_ : ndarray of shape (n_components, K)
+        The map P; fewer rows if codes have fewer dimensions.
+    eigenvalues_ : ndarray of shape (n_components,)
+        What each dimension adds to the cost, smallest first.
+    atoms_ : ndarray of shape (K, d)
+        The dictionary, if the code has one.
+    code_ : transformer
+        The fitted code.
+    statistics_ : Statistics
+        What was added up (not saved).
+    n_features_in_ : int
+        Numbers per row, d.
+
+    See Also
+    --------
+    PatchManifoldTransform : For images.
+    WordManifoldTransform : For words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import SparseManifoldTransform
+    >>> X = np.linspace(0, 1, 40)[:, None]  # rows along a line
+    >>> Z = SparseManifoldTransform(1, n_atoms=5, random_state=0).fit_transform(X)
+    >>> steps = np.diff(Z[:, 0])
+    >>> bool((steps >= 0).all() or (steps <= 0).all())  # they stay in order
+    True
     """
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
@@ -142,14 +182,43 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         groups: ArrayLike | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> SparseManifoldTransform:
-        """Fit to rows (n, d).
+        """Make the dictionary, add up the statistics of all rows, and solve.
 
-        ``pairs`` (m, 2) are row numbers of neighbours, for ``neighbors="pairs"``; ``groups`` (n,) names the sequence
-        of each row, for ``neighbors="temporal"``.
+        Blocks and a ``dask.array`` are never held as a whole: a sample makes the dictionary, neighbours are looked for
+        within a block, and one pass adds up the statistics of all blocks.
 
-        X may be :class:`pellucid.rows.Blocks` or a ``dask.array``: a sample makes the dictionary, neighbours are
-        looked for within a block, and one pass adds up the statistics of all blocks. ``checkpoint`` names a file that
-        takes what was added up after each part, from which the same call goes on; an array is one part.
+        Parameters
+        ----------
+        X : array-like, dask.array or pellucid.rows.Blocks of shape (n, d)
+            Rows, at least two.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+        pairs : array-like of int of shape (m, 2) or None, default=None
+            Row numbers of neighbours, for ``neighbors="pairs"``.
+        groups : array-like of shape (n,) or None, default=None
+            The sequence that each row belongs to, for ``neighbors="temporal"``; all rows are one if None.
+        checkpoint : str, path or None, default=None
+            A file that takes what was added up after each part, from which the same call goes on; an array is one part.
+
+        Returns
+        -------
+        SparseManifoldTransform
+            The fitted model itself.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite, a parameter is out of its range, ``pairs`` or ``groups`` do not fit the rows or the
+            ``neighbors``, or no two rows are neighbours.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import SparseManifoldTransform
+        >>> X = np.linspace(0, 1, 40)[:, None]
+        >>> model = SparseManifoldTransform(2, n_atoms=5, neighbors="temporal", random_state=0)
+        >>> model.fit(X, groups=np.repeat([0, 1], 20)).components_.shape
+        (2, 5)
         """
         self._forget()
         return self._add(X, pairs, groups, checkpoint).solve()
@@ -158,7 +227,38 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def partial_fit(
         self, X: ArrayLike, y: object = None, *, pairs: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> SparseManifoldTransform:
-        """Add the statistics of rows (n, d), neighbours being looked for among them; ``solve`` finishes."""
+        """Add the statistics of rows, among which neighbours are looked for; ``solve`` finishes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows, at least two. The first ones make the dictionary.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+        pairs : array-like of int of shape (m, 2) or None, default=None
+            Row numbers of neighbours, for ``neighbors="pairs"``.
+        groups : array-like of shape (n,) or None, default=None
+            The sequence that each row belongs to, for ``neighbors="temporal"``; all rows are one if None.
+
+        Returns
+        -------
+        SparseManifoldTransform
+            The model itself.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or of another width, or the model was loaded, so that it holds no statistics to add to.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import SparseManifoldTransform
+        >>> X = np.random.default_rng(0).random((40, 2))
+        >>> model = SparseManifoldTransform(2, n_atoms=5, random_state=0)
+        >>> model.partial_fit(X[:20]).partial_fit(X[20:]).solve().transform(X).shape
+        (40, 2)
+        """
         return self._add(X, pairs, groups, None)
 
     def _add(
@@ -209,13 +309,57 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return [int(seed) for seed in self._seed.randint(2**31 - 1, size=len(rows.parts))]
 
     def solve(self) -> SparseManifoldTransform:
-        """Find the map P for the statistics added up so far."""
+        """Find the map P for the statistics added up so far.
+
+        Returns
+        -------
+        SparseManifoldTransform
+            The model itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            If no two rows were neighbours, or ``skip`` leaves out all dimensions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import SparseManifoldTransform
+        >>> X = np.random.default_rng(0).random((40, 2))
+        >>> model = SparseManifoldTransform(2, n_atoms=5, random_state=0).partial_fit(X)
+        >>> model.solve().eigenvalues_.shape
+        (2,)
+        """
         check_is_fitted(self, "statistics_")
         self.components_, self.eigenvalues_ = solve(self.statistics_, self.n_components, self.skip)
         return self
 
     def transform(self, X: Any) -> Any:
-        """Embeddings (n, n_components) of rows; blocks give blocks."""
+        """Embeddings (n, n_components) of rows.
+
+        Parameters
+        ----------
+        X : array-like, dask.array or pellucid.rows.Blocks of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, n_components)
+            P f(x) of each row x. A ``dask.array`` gives a ``dask.array``, Blocks give Blocks.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite or has another number of columns than in the fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import SparseManifoldTransform
+        >>> X = np.random.default_rng(0).random((40, 2))
+        >>> SparseManifoldTransform(2, n_atoms=5, random_state=0).fit(X).transform(X[:3]).shape
+        (3, 2)
+        """
         check_is_fitted(self, "components_")
         if is_lazy(X):
             return lazily(copy(self).transform, X, len(self.components_), np.float64)

@@ -33,24 +33,47 @@ MARKS = (range(0x300, 0x20000), range(0xE0100, 0xE01F0))
 
 
 class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
-    """Vectors for words, from who stands near whom: words that occur in the same surroundings get alike vectors.
+    """Word vectors from the words around: words that occur in the same surroundings get similar vectors.
 
     Parameters
     ----------
-    n_components : length of the vectors
-    window : how many words before and after a word are its neighbours, within a text
-    vocabulary_size : so many of the most frequent words get a vector; others are passed over as if they were not there
-    min_count : a word must occur so often
-    constraint : "frequency" as in the paper, or "degree"
-    skip : "constant", or how many dimensions to leave out
+    n_components : int, default=100
+        Length of the vectors.
+    window : int, default=4
+        How many words before and after a word are its neighbours, within a text.
+    vocabulary_size : int, default=10_000
+        How many of the most frequent words get a vector; others are passed over as if they were not there.
+    min_count : int, default=5
+        How often a word must occur.
+    constraint : {"frequency", "degree"}, default="frequency"
+        What has unit covariance: words as they come, as in the paper, or each weighed by how many neighbours it has.
+    skip : {"constant"} or int, default="constant"
+        Leave out the constant function, or that many of the first dimensions.
 
     Attributes
     ----------
-    vocabulary_ : (K,) words, most frequent first
-    vectors_ : (K, n_components) a unit vector for each word; zeros for a word that never has a neighbour
-    counts_ : (K,) how often each occurs
-    eigenvalues_ : (n_components,)
-    statistics_ : what was added up (not saved)
+    vocabulary_ : ndarray of str of shape (K,)
+        Words, most frequent first.
+    vectors_ : ndarray of shape (K, n_components)
+        A vector of unit length for each word; zeros for a word that never has a neighbour.
+    counts_ : ndarray of shape (K,), dtype int64
+        How often each word occurs.
+    eigenvalues_ : ndarray of shape (n_components,)
+        What each dimension adds to the cost, smallest first.
+    statistics_ : GraphStatistics
+        What was added up (not saved).
+
+    See Also
+    --------
+    SparseManifoldTransform : For rows of any kind.
+
+    Examples
+    --------
+    >>> from pellucid import WordManifoldTransform
+    >>> texts = ["we drink hot tea", "we drink hot coffee", "dogs chase small mice", "we chase cats"]
+    >>> model = WordManifoldTransform(n_components=1, min_count=1).fit(texts)
+    >>> model.most_similar("tea", k=4)
+    [('we', 1.0), ('drink', 1.0), ('hot', 1.0), ('coffee', 1.0)]
     """
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
@@ -97,11 +120,36 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
     def fit(
         self, X: Any, y: object = None, *, checkpoint: str | os.PathLike[str] | None = None
     ) -> WordManifoldTransform:
-        """Fit to texts, each a string or a list of tokens; one string is one text.
+        """Count words and their neighbours, and solve.
 
-        X may also be :class:`pellucid.rows.TextBlocks` or a ``dask.bag``, which are gone through twice, first for the
-        vocabulary. ``checkpoint`` names a file that takes what was added up after each part of the texts, from which
-        the same call goes on when it was interrupted.
+        Parameters
+        ----------
+        X : iterable of str or of lists of str, str, pellucid.rows.TextBlocks or dask.bag
+            Texts, each a string or a list of tokens; one string is one text. Blocks and bags are gone through twice,
+            first for the vocabulary.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+        checkpoint : str, path or None, default=None
+            A file that takes what was added up after each part of the texts, from which the same call goes on when it
+            was interrupted.
+
+        Returns
+        -------
+        WordManifoldTransform
+            The fitted model itself.
+
+        Raises
+        ------
+        ValueError
+            If there are no texts, fewer than two words occur ``min_count`` times, no two of them are ever neighbours,
+            or a parameter is out of its range.
+
+        Examples
+        --------
+        >>> from pellucid import WordManifoldTransform
+        >>> model = WordManifoldTransform(n_components=2, min_count=1).fit(["sun and moon", "moon and stars"])
+        >>> model.vocabulary_.tolist()
+        ['and', 'moon', 'stars', 'sun']
         """
         self._validate_params()
         for name in ("statistics_", "vocabulary_"):
@@ -111,7 +159,32 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
 
     @unchanged_by_failure
     def partial_fit(self, X: Any, y: object = None) -> WordManifoldTransform:
-        """Add the statistics of more texts; the first ones make the vocabulary. ``solve`` finishes."""
+        """Add the statistics of more texts; the first ones make the vocabulary. ``solve`` finishes.
+
+        Parameters
+        ----------
+        X : iterable of str or of lists of str, str, pellucid.rows.TextBlocks or dask.bag
+            Texts, each a string or a list of tokens.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        WordManifoldTransform
+            The model itself.
+
+        Raises
+        ------
+        ValueError
+            If there are no texts, or the model was loaded, so that it holds no statistics to add to.
+
+        Examples
+        --------
+        >>> from pellucid import WordManifoldTransform
+        >>> model = WordManifoldTransform(n_components=2, min_count=1)
+        >>> model.partial_fit(["sun and moon", "moon and stars"]).partial_fit(["sun and stars"]).counts_
+        array([3, 2, 2, 2])
+        """
         self._validate_params()
         if hasattr(self, "vocabulary_") and not hasattr(self, "statistics_"):
             raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
@@ -123,7 +196,25 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         return self
 
     def solve(self) -> WordManifoldTransform:
-        """Find the vectors for the statistics added up so far."""
+        """Find the vectors for the statistics added up so far.
+
+        Returns
+        -------
+        WordManifoldTransform
+            The model itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            If no text has two different words of the vocabulary near each other, or ``skip`` leaves out all dimensions.
+
+        Examples
+        --------
+        >>> from pellucid import WordManifoldTransform
+        >>> model = WordManifoldTransform(n_components=2, min_count=1).partial_fit(["sun and moon", "moon and stars"])
+        >>> model.solve().vectors_.shape
+        (4, 2)
+        """
         check_is_fitted(self, "statistics_")
         together = self.statistics_.together
         if not (together.sum(axis=1) > together.diagonal()).any():
@@ -136,8 +227,30 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         return self
 
     def transform(self, X: Any) -> Any:
-        """Mean direction (n, n_components) of the words of each text; zeros where it has none of the vocabulary. Texts
-        in blocks give blocks."""
+        """Vectors (n, n_components) of texts: the mean direction of their words.
+
+        Parameters
+        ----------
+        X : iterable of str or of lists of str, str, pellucid.rows.TextBlocks or dask.bag
+            Texts, each a string or a list of tokens.
+
+        Returns
+        -------
+        ndarray of shape (n, n_components)
+            Vectors of unit length; zeros where a text has no word of the vocabulary. Texts in blocks give blocks.
+
+        Raises
+        ------
+        ValueError
+            If there are no texts.
+
+        Examples
+        --------
+        >>> from pellucid import WordManifoldTransform
+        >>> model = WordManifoldTransform(n_components=2, min_count=1).fit(["sun and moon", "moon and stars"])
+        >>> model.transform(["stars", "something else"]).any(axis=1)
+        array([ True, False])
+        """
         check_is_fitted(self, "vectors_")
         if is_texts(X):
             return as_texts(X).map(copy(self).transform, self._n_features_out, self.vectors_.dtype)
@@ -146,7 +259,34 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         return unit_rows(np.array([self.vectors_[row].sum(axis=0) for row in rows]))
 
     def most_similar(self, word: str, k: int = 10) -> list[tuple[str, float]]:
-        """The k words of the most similar vectors, with their cosines, best first."""
+        """The words whose vectors are most similar to that of a word.
+
+        Parameters
+        ----------
+        word : str
+            A word of the vocabulary.
+        k : int, default=10
+            How many to return, if there are as many.
+
+        Returns
+        -------
+        list of tuple of str and float
+            Words with their cosines, best first.
+
+        Raises
+        ------
+        KeyError
+            If the word is not in the vocabulary.
+        ValueError
+            If k is less than 1, or the word never had a neighbour.
+
+        Examples
+        --------
+        >>> from pellucid import WordManifoldTransform
+        >>> texts = ["we drink hot tea", "we drink hot coffee", "dogs chase small mice", "we chase cats"]
+        >>> WordManifoldTransform(n_components=1, min_count=1).fit(texts).most_similar("coffee", k=3)
+        [('we', 1.0), ('drink', 1.0), ('hot', 1.0)]
+        """
         check_is_fitted(self, "vectors_")
         places = self._places()
         if word not in places:
