@@ -168,7 +168,7 @@ def engine_rows(folder, X):
 def token_rows(n, atoms, groups):
     rows = unit_tokens(planted(n, atoms, groups), 64)
     sample = rows[:: max(1, n // 16_384)]
-    learned = TokenPool.learn(sample, 64)
+    learned = TokenPool.learn(sample, 64, random_state=0)
     pool = TokenPool(learned.encode(rows), learned.codebook)
     exact = make_engine("exact")
     exact.load([rows], np.ones(n, dtype=bool))

@@ -76,7 +76,7 @@ def quantised_table(task: Task) -> str:
     }
     cut = dataclasses.replace(task, **tokens)
     whole = cut.candidates.vectors
-    learned = TokenPool.learn(cut.train.vectors, TOKENS, CODES)
+    learned = TokenPool.learn(cut.train.vectors, TOKENS, CODES, random_state=0)
     pool = TokenPool(learned.encode(whole), learned.codebook)
     compressed = product_quantised(cut)
     rows = []

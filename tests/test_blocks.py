@@ -121,11 +121,11 @@ def test_numbers_that_are_not_finite_are_named_by_row(tmp_path):
 
 def test_labels_must_fit_the_rows():
     X, Y = problem()
-    with pytest.raises(ValueError, match="600 rows, but Y has 599"):
+    with pytest.raises(ValueError, match="600 rows, but y has 599"):
         Blocks(X).beside(Y[1:])
     with pytest.raises(ValueError, match="cut into different parts"):
         Blocks(X, rows=100).beside(Blocks(Y, rows=50))
-    with pytest.raises(ValueError, match="Y is in blocks, but X is not"):
+    with pytest.raises(ValueError, match="y is in blocks, but X is not"):
         ConceptSubspaces(center=False).fit(X, Blocks(Y))
     with pytest.raises(ValueError, match="only 0 and 1, but has 2"):
         ConceptSubspaces(center=False).fit(Blocks(X), Blocks(2 * Y.astype(int)))

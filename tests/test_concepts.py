@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import pellucid
 from pellucid import ConceptSubspaces
 from pellucid.concepts.labels import align, as_indicator
-from pellucid.concepts.learning import mean_error, solve_codes, svd_atoms, update_atoms
+from pellucid.concepts.learning import solve_codes, svd_atoms, total_error, update_atoms
 from pellucid.datasets import load_scenes
 from pellucid.preparation import CenteredNormalizer
 from support.oracles import nonnegative_least_squares, planted_cones
@@ -75,14 +75,14 @@ def test_an_atom_that_nobody_uses_gets_a_direction_at_a_gain(ridge, monotone):
     X = np.array([[1.0, 0.0], [0.0, 2.0]])
     atoms, groups, Y = np.array([[1.0, 0.0], [0.0, -1.0]]), np.zeros(2, dtype=int), np.ones((2, 1), dtype=bool)
     codes = solve_codes(X, Y, atoms, groups, ridge)
-    before = mean_error(X, Y, atoms, groups, ridge, codes)
+    before = total_error(X, Y, atoms, groups, ridge, codes) / 2
     sweep = update_atoms(X, Y, atoms, groups, codes, "svd", monotone, ridge)
     assert sweep.reseeded == 1
     np.testing.assert_allclose(atoms, np.eye(2), atol=1e-6)
     np.testing.assert_allclose(codes, np.diag([1, 2]) / (1 + ridge), atol=1e-6)
     after = (sweep.squared_error + sweep.penalty) / 2
     assert after < before
-    assert after == pytest.approx(mean_error(X, Y, atoms, groups, ridge, codes), abs=1e-9)
+    assert after == pytest.approx(total_error(X, Y, atoms, groups, ridge, codes) / 2, abs=1e-9)
 
 
 @pytest.mark.parametrize("init", ["svd", "sample"])
@@ -320,13 +320,13 @@ def test_class_labels_are_concepts():
 @pytest.mark.parametrize(
     ("Y", "names", "sentence"),
     [
-        (np.full((3, 2), 2), None, "Y must hold only 0 and 1, but has 2 at row 0, column 0"),
-        (np.array([["a", "b"]]), None, "Y must hold 0 and 1 in a row per item"),
+        (np.full((3, 2), 2), None, "y must hold only 0 and 1, but has 2 at row 0, column 0"),
+        (np.array([["a", "b"]]), None, "y must hold 0 and 1 in a row per item"),
         (INDICATOR, ["cat"], "There are 1 concept names for 2 concepts"),
         (INDICATOR, ["cat", "cat"], "The concept name 'cat' occurs twice"),
         (LABELS, ["cat"], "Row 1 has the concept 'dog', which is not among the concept names"),
-        (np.zeros((2, 2, 2)), None, "Y must have one or two dimensions"),
-        (np.array([1.0, np.nan]), None, "Y has nan at row 1"),
+        (np.zeros((2, 2, 2)), None, "y must have one or two dimensions"),
+        (np.array([1.0, np.nan]), None, "y has nan at row 1"),
     ],
 )
 def test_bad_labels_get_a_sentence(Y, names, sentence):
@@ -337,8 +337,8 @@ def test_bad_labels_get_a_sentence(Y, names, sentence):
 @pytest.mark.parametrize(
     ("settings_", "arguments", "sentence"),
     [
-        ({}, {"Y": np.array([[1, 0]] * 10)}, "No row has the concept 'concept 1'; leave it out or add rows"),
-        ({}, {"Y": np.ones((9, 2))}, "X has 10 rows, but Y has 9"),
+        ({}, {"y": np.array([[1, 0]] * 10)}, "No row has the concept 'concept 1'; leave it out or add rows"),
+        ({}, {"y": np.ones((9, 2))}, "X has 10 rows, but y has 9"),
         ({"init": "x"}, {}, "The 'init' parameter of ConceptSubspaces must be a str among .* Got 'x' instead"),
         ({"update": "x"}, {}, "The 'update' parameter of ConceptSubspaces must be a str among"),
         ({"n_atoms": 0}, {}, "The 'n_atoms' parameter of ConceptSubspaces must be an int in the range"),
@@ -348,7 +348,7 @@ def test_bad_labels_get_a_sentence(Y, names, sentence):
     ],
 )
 def test_bad_settings_get_a_sentence(rng, settings_, arguments, sentence):
-    call = {"X": rng.standard_normal((10, 4)), "Y": np.array([[1, 0], [0, 1]] * 5)} | arguments
+    call = {"X": rng.standard_normal((10, 4)), "y": np.array([[1, 0], [0, 1]] * 5)} | arguments
     with pytest.raises(ValueError, match=sentence):
         ConceptSubspaces(**settings_, center=False).fit(**call)
 
@@ -364,7 +364,7 @@ def test_a_wrong_concept_name_suggests_the_nearest(scenes):
         model.project(X[:1], [])
     with pytest.raises(ValueError, match='method must be "nnls", "omp" or "group_omp"'):
         model.encode(X[:1], method="magic")
-    with pytest.raises(ValueError, match="codes must have 24 columns, one per atom"):
+    with pytest.raises(ValueError, match="X must have 24 columns, one per atom"):
         model.inverse_transform(np.ones((1, 3)))
 
 

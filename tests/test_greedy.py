@@ -100,7 +100,10 @@ def test_duplicate_atoms_and_float32(rng):
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: nonnegative_omp(np.ones((2, 3)), np.eye(3), 0), "n_nonzero must be a positive whole number, got 0"),
+        (
+            lambda: nonnegative_omp(np.ones((2, 3)), np.eye(3), 0),
+            "n_nonzero_coefs must be a positive whole number, got 0",
+        ),
         (lambda: nonnegative_omp(np.ones((2, 4)), np.eye(3), 1), "X has 4 columns, but atoms has 3"),
         (lambda: group_omp(np.ones((2, 3)), np.eye(3), [0, 1], 1), "groups must name one group per atom, 3"),
         (lambda: group_omp(np.ones((2, 3)), np.eye(3), [0, 1, 1], 1.5), "n_groups must be a positive whole number"),

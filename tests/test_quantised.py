@@ -79,7 +79,7 @@ def test_zero_tokens_and_zero_queries(rng):
     units = unit_tokens(rows, 3)
     assert np.all(units[4] == 0)
     assert np.all(units[3, :4] == 0)
-    pool = TokenPool.learn(rows, 3, 8)
+    pool = TokenPool.learn(rows, 3, 8, random_state=0)
     assert pool.codes[3, 0] == 0
     assert np.isfinite(pool.decode()).all()
     assert np.all(pool.scores(np.zeros((1, 12))) == 0)
@@ -90,7 +90,7 @@ def test_zero_tokens_and_zero_queries(rng):
 @pytest.mark.parametrize("shared", [True, False])
 def test_as_many_codes_as_tokens_lose_nothing(rng, shared):
     rows = unit_tokens(rng.standard_normal((20, 12)).astype(np.float32), 3)
-    pool = TokenPool.learn(rows, 3, 60 if shared else 20, shared=shared)
+    pool = TokenPool.learn(rows, 3, 60 if shared else 20, shared=shared, random_state=0)
     np.testing.assert_allclose(pool.decode(), rows, atol=1e-6)
     report = pool_report(pool, rows, rows, k=5)
     assert report.recall == 1
@@ -99,18 +99,19 @@ def test_as_many_codes_as_tokens_lose_nothing(rng, shared):
 
 def test_learning_is_repeatable_and_survives_duplicates(rng):
     rows = np.repeat(rng.standard_normal((5, 12)), 20, axis=0).astype(np.float16)
-    first, second = TokenPool.learn(rows, 3, 16), TokenPool.learn(rows, 3, 16)
+    first, second = (TokenPool.learn(rows, 3, 16, random_state=0) for _ in range(2))
     np.testing.assert_array_equal(first.codes, second.codes)
     np.testing.assert_array_equal(first.codebook, second.codebook)
     np.testing.assert_allclose(first.decode(), unit_tokens(rows, 3), atol=1e-6)
-    opposite = TokenPool.learn(np.vstack([np.eye(2), -np.eye(2)]), 1, 1)
+    opposite = TokenPool.learn(np.vstack([np.eye(2), -np.eye(2)]), 1, 1, random_state=0)
     assert np.linalg.norm(opposite.codebook[0, 0]) == pytest.approx(1)
 
 
 def test_more_codes_come_closer(rng):
     rows = unit_tokens(rng.standard_normal((2000, 24)).astype(np.float32), 6)
     reports = [
-        pool_report(TokenPool.learn(rows, 6, codes), rows, rows[:50] + rows[50:100], 10) for codes in (4, 32, 256)
+        pool_report(TokenPool.learn(rows, 6, codes, random_state=0), rows, rows[:50] + rows[50:100], 10)
+        for codes in (4, 32, 256)
     ]
     assert reports[0].recall < reports[1].recall < reports[2].recall
     assert reports[0].score_error > reports[1].score_error > reports[2].score_error
@@ -159,7 +160,7 @@ def test_report_on_scenes():
     rows = unit_tokens(scenes.vectors.astype(np.float32), 24)
     train, pool_rows, asks = scenes.split.train[:800], scenes.split.candidates, scenes.split.queries[:100]
     model = ConceptSubspaces(4, max_iter=1, center=False).fit(rows[train], scenes.coarse[train], scenes.coarse_names)
-    pool = TokenPool.learn(rows[pool_rows], 24, 128)
+    pool = TokenPool.learn(rows[pool_rows], 24, 128, random_state=0)
     labels = scenes.coarse[asks], scenes.coarse[pool_rows]
     results = {}
     for name, used in (("filtered", model), ("plain", None)):
@@ -242,6 +243,6 @@ def test_on_real_image_vectors():
         rows = next(data[name] for name in data.files if data[name].ndim == 2 and data[name].dtype.kind == "f")[:3000]
     tokens = next(t for t in range(rows.shape[1] // 8, rows.shape[1] + 1) if rows.shape[1] % t == 0)
     units = unit_tokens(rows, tokens)
-    report = pool_report(TokenPool.learn(units, tokens, 64), units, units[:50], 10)
+    report = pool_report(TokenPool.learn(units, tokens, 64, random_state=0), units, units[:50], 10)
     assert report.recall > 0.5
     assert report.score_error < 0.2

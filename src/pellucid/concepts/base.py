@@ -60,18 +60,20 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         active: Any = None,
         method: str = "nnls",
         *,
-        n_nonzero: int | None = None,
+        n_nonzero_coefs: int | None = None,
         n_concepts: int | None = None,
     ) -> Any:
         """Codes (n, M) of rows X over the atoms of the active concepts.
 
         ``active`` names the concepts of all rows, or holds an indicator (n, S); None allows all. ``method`` is "nnls"
-        (Eq. 2), or where concepts are not known "omp" (at most ``n_nonzero`` atoms) or "group_omp" (at most
+        (Eq. 2), or where concepts are not known "omp" (at most ``n_nonzero_coefs`` atoms) or "group_omp" (at most
         ``n_concepts`` concepts, two if not said).
         """
         if is_lazy(X) and active is not None and not are_names(active):
             raise ValueError("Of blocks, active must name the concepts of all rows.")
-        how = partial(Cones.encode, active=active, method=method, n_nonzero=n_nonzero, n_concepts=n_concepts)
+        how = partial(
+            Cones.encode, active=active, method=method, n_nonzero_coefs=n_nonzero_coefs, n_concepts=n_concepts
+        )
         return self._of_rows(how, X, len(self.cones.atoms))
 
     def components(self, X: ArrayLike, active: Any = None) -> NDArray[Any]:
@@ -88,12 +90,12 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         self.cones.indices(concept)
         return self._of_rows(partial(Cones.remove, concept=concept), X, self.n_features_in_)
 
-    def inverse_transform(self, codes: ArrayLike) -> NDArray[Any]:
+    def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """Rows (n, d), as they are when prepared, from codes (n, M)."""
         check_is_fitted(self, "atoms_")
-        array = np.asarray(codes)
+        array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] != len(self.atoms_):
-            raise ValueError(f"codes must have {len(self.atoms_)} columns, one per atom, but are {array.shape}.")
+            raise ValueError(f"X must have {len(self.atoms_)} columns, one per atom, but is {array.shape}.")
         return np.asarray(array @ self.atoms_)
 
     def shares(self, X: Any, active: Any = None) -> Any:
@@ -126,9 +128,9 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
             described[name] = [(str(words[i]), float(left[i])) for i in best]
         return described
 
-    def cooccurrence(self, X: ArrayLike, n_nonzero: int | None = None) -> NDArray[np.float64]:
+    def cooccurrence(self, X: ArrayLike, n_nonzero_coefs: int | None = None) -> NDArray[np.float64]:
         """How often atoms are used together (M, M) in greedy codes of X, each row divided by its diagonal (Fig. 5)."""
-        on = (self.encode(X, method="omp", n_nonzero=n_nonzero) > 0).astype(np.float64)
+        on = (self.encode(X, method="omp", n_nonzero_coefs=n_nonzero_coefs) > 0).astype(np.float64)
         counts = on.T @ on
         return np.asarray(counts / np.maximum(counts.diagonal()[:, None], 1.0))
 

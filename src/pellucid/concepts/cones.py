@@ -44,7 +44,7 @@ class Cones:
         X: NDArray[Any],
         active: Any = None,
         method: str = "nnls",
-        n_nonzero: int | None = None,
+        n_nonzero_coefs: int | None = None,
         n_concepts: int | None = None,
     ) -> NDArray[Any]:
         """Codes (n, M) over the atoms of the active concepts; see :meth:`ConceptSubspaces.encode`."""
@@ -55,7 +55,7 @@ class Cones:
         if active is not None:
             raise ValueError('active goes with method="nnls"; the greedy methods find the concepts themselves.')
         if method == "omp":
-            return nonnegative_omp(X, atoms, n_nonzero or max(1, len(self.groups) // len(self.names))).codes
+            return nonnegative_omp(X, atoms, n_nonzero_coefs or max(1, len(self.groups) // len(self.names))).codes
         if method == "group_omp":
             return group_omp(X, atoms, self.groups, n_concepts or 2).codes
         raise ValueError(f'method must be "nnls", "omp" or "group_omp", got {method!r}.')

@@ -123,26 +123,26 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
     def fit(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         concept_names: Sequence[str] | None = None,
         *,
         validation: tuple[ArrayLike, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> ConceptSubspaces:
-        """Learn the cones from rows X (n, d) and their concepts Y.
+        """Learn the cones from rows X (n, d) and their concepts y.
 
-        Y is an indicator array (n, S), class labels (n,), a sparse matrix, a dataframe whose columns are the names, or
-        a list of sets of names. With ``validation=(X, Y)`` learning stops when the error on those rows rises, and
+        y is an indicator array (n, S), class labels (n,), a sparse matrix, a dataframe whose columns are the names, or
+        a list of sets of names. With ``validation=(X, y)`` learning stops when the error on those rows rises, and
         keeps the atoms from before.
 
-        X may be :class:`pellucid.rows.Blocks` or a ``dask.array``, and Y, as an indicator, too: the rows are then
+        X may be :class:`pellucid.rows.Blocks` or a ``dask.array``, and y, as an indicator, too: the rows are then
         gone through block by block, and never held as a whole. ``update="bcd"`` takes one pass a sweep, on all workers;
         other updates, or a ``batch_size``, go through mini-batches one after the other.
 
         ``checkpoint`` names a file that is written after every sweep. The same call finds it there, goes on from it
         after a crash, and ends with the same bits.
         """
-        rows = self._start(X, Y, concept_names)
+        rows = self._start(X, y, concept_names)
         rng = check_random_state(self.random_state)
         if validation is not None:
             rows.validation = self._labelled(*validation)
@@ -174,13 +174,13 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         facts = list(self.concept_names_), labels, rows.members, rows.validation
         return checkpoint_of(path, self, rows.X, (Learned,), *facts, silent=("max_iter", "verbose"), rng=rng)
 
-    def partial_fit(self, X: ArrayLike, Y: Any, concept_names: Sequence[str] | None = None) -> ConceptSubspaces:
+    def partial_fit(self, X: ArrayLike, y: Any, concept_names: Sequence[str] | None = None) -> ConceptSubspaces:
         """One mini-batch step of Algorithm 1: codes of these rows, then every atom that is active on them.
 
         The first call starts the atoms from its rows and takes their mean, so give it some of every concept.
         """
         if not hasattr(self, "atoms_"):
-            rows = self._start(X, Y, concept_names)
+            rows = self._start(X, y, concept_names)
             if rows.X.array is None:
                 raise ValueError("partial_fit takes rows in memory; fit goes through blocks by itself.")
             data, indicator = rows.X.array, rows.Y
@@ -188,7 +188,7 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
             self.atoms_, self.groups_ = rows.initial(self._sizes(indicator.shape[1]), self.init, rng)
             self.objective_, self.n_iter_, self.n_dead_ = np.empty(0), 0, 0
         else:
-            data, indicator = self._labelled(X, Y)
+            data, indicator = self._labelled(X, y)
         self._forget_gate()
         learner = self._learner(self.atoms_, self.groups_)
         sweep = learner.step(data, indicator, learner.codes(data, indicator), reseed=False)
@@ -196,24 +196,24 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         self.objective_ = np.append(self.objective_, (sweep.squared_error + sweep.penalty) / len(data))
         return self
 
-    def _start(self, X: Any, Y: Any, concept_names: Sequence[str] | None) -> Sweeps:
+    def _start(self, X: Any, y: Any, concept_names: Sequence[str] | None) -> Sweeps:
         self._validate_params()
-        if Y is None:
+        if y is None:
             raise ValueError("ConceptSubspaces requires y to be passed, but the target y is None.")
         lazy = is_lazy(X)
         data: Any = self._blocks(X) if lazy else self._rows(X, reset=True)
         data = self._learn_preparation(data, in_batches=self.batch_size is not None)
         indicator: Any
-        if is_lazy(Y):
+        if is_lazy(y):
             if not lazy:
-                raise ValueError("Y is in blocks, but X is not: give X as blocks too, or Y as an array.")
-            indicator = as_blocks(Y)
+                raise ValueError("y is in blocks, but X is not: give X as blocks too, or y as an array.")
+            indicator = as_blocks(y)
             names = [f"concept {j}" for j in range(indicator.shape[1])] if concept_names is None else concept_names
             names = as_indicator(np.zeros((1, indicator.shape[1])), names)[1]
         else:
-            indicator, names = as_indicator(Y, concept_names)
+            indicator, names = as_indicator(y, concept_names)
         if len(indicator) != len(data):
-            raise ValueError(f"X has {len(data)} rows, but Y has {len(indicator)}.")
+            raise ValueError(f"X has {len(data)} rows, but y has {len(indicator)}.")
         source = data if isinstance(data, Blocks) else Blocks.held(data)
         rows = Sweeps(source, indicator, self._learner, self.batch_size, self.update == "bcd", float(self.tol))
         require_members(rows.members, names)
@@ -233,16 +233,16 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
             if hasattr(self, attribute):
                 delattr(self, attribute)
 
-    def _labelled(self, X: ArrayLike, Y: Any) -> tuple[NDArray[Any], Indicator]:
+    def _labelled(self, X: ArrayLike, y: Any) -> tuple[NDArray[Any], Indicator]:
         """More rows, prepared, with the concepts the model already has."""
         rows = self._prepared(self._rows(X))
-        return rows, self._known_concepts(Y, len(rows))
+        return rows, self._known_concepts(y, len(rows))
 
-    def _known_concepts(self, Y: Any, n: int) -> Indicator:
+    def _known_concepts(self, y: Any, n: int) -> Indicator:
         """Labels (n, S) over the concepts the model already has."""
-        indicator = align(Y, list(self.concept_names_))
+        indicator = align(y, list(self.concept_names_))
         if indicator.shape != (n, len(self.concept_names_)):
-            raise ValueError(f"Y must have {n} rows and {len(self.concept_names_)} concepts, but is {indicator.shape}.")
+            raise ValueError(f"y must have {n} rows and {len(self.concept_names_)} concepts, but is {indicator.shape}.")
         return indicator
 
     def _sizes(self, n_concepts: int) -> list[int] | float:
@@ -258,7 +258,7 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
     def select_n_atoms(
         self,
         X: ArrayLike,
-        Y: Any,
+        y: Any,
         queries: ArrayLike,
         candidates: ArrayLike,
         query_concepts: ArrayLike,
@@ -268,19 +268,19 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         n_jobs: int | None = None,
         **evaluation: Any,
     ) -> AtomCounts:
-        """Fit on X and Y with each number of atoms, and see how well validation queries find candidates (Figure 6).
+        """Fit on X and y with each number of atoms, and see how well validation queries find candidates (Figure 6).
 
         From ``queries`` on, the arguments are those of :func:`pellucid.metrics.concept_retrieval`. This estimator's
         other parameters are used and stay as they are; ``n_jobs`` fits run at the same time.
         """
         return select_n_atoms(
-            self, X, Y, (queries, candidates, query_concepts, candidate_concepts), evaluation, sizes, n_jobs
+            self, X, y, (queries, candidates, query_concepts, candidate_concepts), evaluation, sizes, n_jobs
         )
 
     def stability(
         self,
         X: ArrayLike,
-        Y: Any,
+        y: Any,
         n_runs: int = 10,
         *,
         held_out: tuple[ArrayLike, Any] | None = None,
@@ -291,14 +291,14 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         check_is_fitted(self, "atoms_")
         raw, *unseen = (
             (self._rows(rows), self._known_concepts(labels, len(rows)))  # type: ignore[arg-type]
-            for rows, labels in ((X, Y), *([held_out] if held_out else []))
+            for rows, labels in ((X, y), *([held_out] if held_out else []))
         )
         return stability(self, *raw, n_runs, unseen[0] if unseen else None, n_jobs)
 
     # beyond the paper
 
     def fit_gate(
-        self, X: ArrayLike, Y: Any, *, mix: float = 0.5, weight: float = 3.0, C: float = 10.0
+        self, X: ArrayLike, y: Any, *, mix: float = 0.5, weight: float = 3.0, C: float = 10.0
     ) -> ConceptSubspaces:
         """Learn, for the score "gated", how likely a row has each concept: a logistic regression on the row and the
         lengths of its components and projections.
@@ -309,7 +309,7 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         check_is_fitted(self, "atoms_")
         if not (0 <= mix <= 1 and 0 <= weight < np.inf and 0 < C < np.inf):
             raise ValueError(f"mix must lie in [0, 1], weight be ≥ 0 and C > 0, got {mix}, {weight} and {C}.")
-        data, indicator = self._labelled(X, Y)
+        data, indicator = self._labelled(X, y)
         self.gate_coef_, self.gate_intercept_ = learn_gates(gate_features(self.cones, data), indicator, C)
         self.gate_weights_ = np.array([mix, weight], dtype=np.float64)
         return self
@@ -322,7 +322,7 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
     @property
     def gates(self) -> Gates:
         """What :meth:`fit_gate` learned, for rows that are prepared already."""
-        check_is_fitted(self, "gate_coef_", msg="Call fit_gate(X, Y) first: there is no gate yet.")
+        check_is_fitted(self, "gate_coef_", msg="Call fit_gate(X, y) first: there is no gate yet.")
         return Gates(self.cones, self.gate_coef_, self.gate_intercept_, *map(float, self.gate_weights_))
 
     def gated_scores(

@@ -32,7 +32,7 @@ def as_indicator(Y: Any, concept_names: Sequence[str] | None = None) -> tuple[In
         elif array.ndim == 2:
             indicator = binary(array)
         else:
-            raise ValueError(f"Y must have one or two dimensions, but its shape is {array.shape}.")
+            raise ValueError(f"y must have one or two dimensions, but its shape is {array.shape}.")
     names = names or [f"concept {j}" for j in range(indicator.shape[1])]
     if len(names) != indicator.shape[1]:
         raise ValueError(f"There are {len(names)} concept names for {indicator.shape[1]} concepts.")
@@ -68,11 +68,11 @@ def binary(array: NDArray[Any]) -> Indicator:
     if array.dtype == bool and array.ndim == 2:
         return array
     if array.dtype.kind not in "buif" or array.ndim != 2:
-        raise ValueError(f"Y must hold 0 and 1 in a row per item and a column per concept, not {array.dtype} values.")
+        raise ValueError(f"y must hold 0 and 1 in a row per item and a column per concept, not {array.dtype} values.")
     wrong = ~np.isin(array, (0, 1))
     if wrong.any():
         row, column = np.unravel_index(int(np.argmax(wrong)), array.shape)
-        raise ValueError(f"Y must hold only 0 and 1, but has {array[row, column]} at row {row}, column {column}.")
+        raise ValueError(f"y must hold only 0 and 1, but has {array[row, column]} at row {row}, column {column}.")
     return array.astype(bool)
 
 
@@ -103,7 +103,7 @@ def _from_sets(Y: Any, names: list[str] | None) -> tuple[Indicator, list[str]]:
 
 def _from_classes(labels: NDArray[Any], names: list[str] | None) -> tuple[Indicator, list[str]]:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(f"Y has {labels[~np.isfinite(labels)][0]} at row {int(np.argmax(~np.isfinite(labels)))}.")
+        raise ValueError(f"y has {labels[~np.isfinite(labels)][0]} at row {int(np.argmax(~np.isfinite(labels)))}.")
     classes, index = np.unique(labels, return_inverse=True)
     indicator = np.zeros((len(labels), len(classes)), dtype=bool)
     indicator[np.arange(len(labels)), index.ravel()] = True

@@ -127,12 +127,12 @@ class Blocks:
     def beside(self, other: Any) -> Blocks:
         """Pairs of a block and the rows of ``other`` that belong to it; ``other`` is an array, or Blocks cut alike."""
         if len(other) != len(self):
-            raise ValueError(f"X has {len(self)} rows, but Y has {len(other)}.")
+            raise ValueError(f"X has {len(self)} rows, but y has {len(other)}.")
         if not isinstance(other, Blocks):
             return self.like([then(p, partial(paired, other[p.start : p.start + p.rows])) for p in self.parts])
         if [part.rows for part in self.parts] != [part.rows for part in other.parts]:
             raise ValueError(
-                "X and Y are cut into different parts: give both the same rows= or chunks, or Y as an array."
+                "X and y are cut into different parts: give both the same rows= or chunks, or y as an array."
             )
         return self.like([both(mine, theirs) for mine, theirs in zip(self.parts, other.parts)])
 

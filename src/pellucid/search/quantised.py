@@ -83,7 +83,7 @@ class TokenPool:
 
     @classmethod
     def learn(
-        cls, X: ArrayLike, n_tokens: int, n_codes: int = 256, *, shared: bool = False, random_state: int = 0
+        cls, X: ArrayLike, n_tokens: int, n_codes: int = 256, *, shared: bool = False, random_state: int | None = None
     ) -> TokenPool:
         """Codebooks by k-means on the unit tokens of rows X (n, d), one for each token or one shared by all; and X."""
         rows = unit_tokens(X, n_tokens)
@@ -205,7 +205,7 @@ class TokenPool:
         return np.asarray(self.codebook[token, codes].reshape(len(codes), -1))
 
 
-def _codebook(tokens: NDArray[Any], n_codes: int, random_state: int) -> NDArray[Any]:
+def _codebook(tokens: NDArray[Any], n_codes: int, random_state: int | None) -> NDArray[Any]:
     """Unit vectors (K, d/T) by k-means on tokens (n, d/T)."""
     import warnings
 

@@ -22,14 +22,14 @@ STEPS = 10_000
 CERTIFIED = 1e-8
 
 
-def nonnegative_omp(X: ArrayLike, atoms: ArrayLike, n_nonzero: int) -> Codes:
-    """Code every row of X (n, d) by at most ``n_nonzero`` of the atoms (m, d), with non-negative coefficients.
+def nonnegative_omp(X: ArrayLike, atoms: ArrayLike, n_nonzero_coefs: int) -> Codes:
+    """Code every row of X (n, d) by at most ``n_nonzero_coefs`` of the atoms (m, d), with non-negative coefficients.
 
     Each step adds the atom most correlated with what is left and solves the non-negative least squares problem over
     all chosen atoms. A row stops early when no atom points towards what is left. ``kkt`` certifies the coefficients
     over the chosen atoms; that the choice is the best one no greedy method can promise.
     """
-    return _pursue(X, atoms, None, n_nonzero, True, "nonnegative_omp", "n_nonzero")
+    return _pursue(X, atoms, None, n_nonzero_coefs, True, "nonnegative_omp", "n_nonzero_coefs")
 
 
 def group_omp(X: ArrayLike, atoms: ArrayLike, groups: ArrayLike, n_groups: int, *, positive: bool = True) -> Codes:
