@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid.concepts.cones import Cones, Names, are_names
-from pellucid.preparation import CenteredNormalizer, PreparesRows
+from pellucid.concepts.labels import Indicator, align
+from pellucid.preparation import PreparesRows
 from pellucid.rows import is_lazy, lazily
 
 # cones made ready for queries, beside the models, so that using one does not change it
@@ -40,7 +41,25 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         return Cones(self.atoms_, self.groups_, self.concept_names_, self.ridge, _READY.setdefault(self, {}))
 
     def prepare(self, X: Any) -> Any:
-        """Raw rows (n, d) as the cones see them: normalised, centred and normalised again if ``center`` is set."""
+        """Prepare raw rows as the cones see them: normalised, centred and normalised again if ``center`` is set.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask array
+            Raw rows.
+
+        Returns
+        -------
+        ndarray of shape (n, d), or Blocks
+            The rows in the space of the cones.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> model = ConceptSubspaces(1).fit([[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"])
+        >>> model.prepare([[3, 4]]).round(2).tolist()
+        [[0.32, 0.95]]
+        """
         check_is_fitted(self, "atoms_")
         if not is_lazy(X):
             return self._prepared(self._rows(X))
@@ -51,7 +70,25 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
     # taking apart
 
     def transform(self, X: Any) -> Any:
-        """Non-negative codes of rows X (n, d) over all atoms (n, M)."""
+        """Code rows over all atoms; the same as :meth:`encode` with its defaults.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask array
+            Raw rows.
+
+        Returns
+        -------
+        ndarray of shape (n, M), or Blocks
+            Non-negative codes.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> ConceptSubspaces(1, center=False).fit(X, y).transform([[3, 4]]).round(2).tolist()
+        [[3.0, 4.0]]
+        """
         return self.encode(X)
 
     def encode(
@@ -63,11 +100,39 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         n_nonzero_coefs: int | None = None,
         n_concepts: int | None = None,
     ) -> Any:
-        """Codes (n, M) of rows X over the atoms of the active concepts.
+        """Code rows over the atoms of the active concepts.
 
-        ``active`` names the concepts of all rows, or holds an indicator (n, S); None allows all. ``method`` is "nnls"
-        (Eq. 2), or where concepts are not known "omp" (at most ``n_nonzero_coefs`` atoms) or "group_omp" (at most
-        ``n_concepts`` concepts, two if not said).
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask array
+            Raw rows.
+        active : str, list of str or array-like of shape (n, S), default=None
+            Names of the concepts that all rows may use, or an indicator of those that each row may; None allows all.
+        method : {"nnls", "omp", "group_omp"}, default="nnls"
+            Least squares over the active atoms (Eq. 2), or where concepts are not known a greedy choice of atoms or
+            concepts.
+        n_nonzero_coefs : int, default=None
+            Most atoms that "omp" may use for a row; None takes the mean number of atoms per concept.
+        n_concepts : int, default=None
+            Most concepts that "group_omp" may use for a row; None takes 2.
+
+        Returns
+        -------
+        ndarray of shape (n, M), or Blocks
+            Non-negative codes.
+
+        Raises
+        ------
+        ValueError
+            If a concept is not known, or ``active`` comes with a greedy method.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> model = ConceptSubspaces(1, center=False).fit(X, y)
+        >>> model.encode([[3, 4]], active="cat").round(2).tolist()
+        [[3.0, 0.0]]
         """
         if is_lazy(X) and active is not None and not are_names(active):
             raise ValueError("Of blocks, active must name the concepts of all rows.")
@@ -77,21 +142,123 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         return self._of_rows(how, X, len(self.cones.atoms))
 
     def components(self, X: ArrayLike, active: Any = None) -> NDArray[Any]:
-        """Each row as a sum of one component per concept (Eq. 2): (n, S, d)."""
+        """Split each row into a sum of one component per concept (Eq. 2).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+        active : str, list of str or array-like of shape (n, S), default=None
+            The concepts that rows may use; see :meth:`encode`.
+
+        Returns
+        -------
+        ndarray of shape (n, S, d)
+            The components, in the space of prepared rows.
+
+        See Also
+        --------
+        shares : How much of a row each component is, without an array of this size.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> model = ConceptSubspaces(1, center=False).fit(X, y)
+        >>> model.components([[3, 4]]).round(2).tolist()
+        [[[3.0, 0.0], [0.0, 4.0]]]
+        """
         return self.cones.components(self.prepare(X), active)
 
     def project(self, X: Any, concept: Names) -> Any:
-        """The point of the concept's cone nearest to each row (Eq. 3): (n, d); several names share one cone."""
+        """Project each row onto a concept: the point of its cone that is nearest (Eq. 3).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask array
+            Raw rows.
+        concept : str or list of str
+            Name of the concept; several names share one cone.
+
+        Returns
+        -------
+        ndarray of shape (n, d), or Blocks
+            The projections, in the space of prepared rows.
+
+        Raises
+        ------
+        ValueError
+            If a concept is not known.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> model = ConceptSubspaces(1, center=False).fit(X, y)
+        >>> model.project([[3, 4]], "dog").round(2).tolist()
+        [[0.0, 4.0]]
+        """
         self.cones.indices(concept)
         return self._of_rows(partial(Cones.project, concept=concept), X, self.n_features_in_)
 
     def remove(self, X: Any, concept: Names) -> Any:
-        """Rows without their projection onto the concept: no atom of it points along what is left."""
+        """Take a concept out of each row: no atom of it points along what is left.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask array
+            Raw rows.
+        concept : str or list of str
+            Name of the concept; several names share one cone.
+
+        Returns
+        -------
+        ndarray of shape (n, d), or Blocks
+            Prepared rows without their projections.
+
+        Raises
+        ------
+        ValueError
+            If a concept is not known.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> model = ConceptSubspaces(1, center=False).fit(X, y)
+        >>> np.allclose(model.remove([[3, 4]], "dog"), [[3, 0]])
+        True
+        """
         self.cones.indices(concept)
         return self._of_rows(partial(Cones.remove, concept=concept), X, self.n_features_in_)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Rows (n, d), as they are when prepared, from codes (n, M)."""
+        """Put rows together again from their codes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, M)
+            Codes.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            Rows as they are when prepared.
+
+        Raises
+        ------
+        ValueError
+            If there is not one column per atom.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> model = ConceptSubspaces(1, center=False).fit(X, y)
+        >>> model.inverse_transform([[3, 4]]).round(2).tolist()
+        [[3.0, 4.0]]
+        """
         check_is_fitted(self, "atoms_")
         array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] != len(self.atoms_):
@@ -99,45 +266,56 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         return np.asarray(array @ self.atoms_)
 
     def shares(self, X: Any, active: Any = None) -> Any:
-        """How much of each row is each concept (n, S): v_j·x / ‖x‖², the concept's term in x·x.
+        """Say how much of each row is each concept: v_j·x / ‖x‖², the concept's term in x·x.
 
         The shares of a row add up to what its components explain of it; the rest is in no concept. Components that take
-        away from each other count once, so a share can be negative. ``active`` as in :meth:`encode`.
+        away from each other count once, so a share can be negative.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask array
+            Raw rows.
+        active : str, list of str or array-like of shape (n, S), default=None
+            The concepts that rows may use; see :meth:`encode`.
+
+        Returns
+        -------
+        ndarray of shape (n, S), or Blocks
+            The shares.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> model = ConceptSubspaces(1, center=False).fit(X, y)
+        >>> model.shares([[3, 4]]).round(2).tolist()
+        [[0.36, 0.64]]
         """
         return self._of_rows(partial(Cones.shares, active=active), X, len(self.cones.names))
 
     def lengths(self, X: ArrayLike, partial: bool = False) -> NDArray[Any]:
-        """Lengths (n, S) of the components of each row; with ``partial`` of its projections, one concept at a time."""
-        return self.cones.lengths(self.prepare(X), partial)
+        """Measure the component of each concept in each row.
 
-    # saying what it holds
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+        partial : bool, default=False
+            Measure the projections, one concept at a time, instead of the components.
 
-    def captions(self, words: Sequence[str], vectors: ArrayLike, top: int = 5) -> dict[str, list[tuple[str, float]]]:
-        """For each concept the words its cone holds best, with the length of what is left of their unit vectors.
+        Returns
+        -------
+        ndarray of shape (n, S)
+            Lengths in the space of prepared rows.
 
-        The vocabulary is normalised, centred with its own mean and normalised again (paper 1, section 3.6).
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> ConceptSubspaces(1, center=False).fit(X, y).lengths([[3, 4]]).round(2).tolist()
+        [[3.0, 4.0]]
         """
-        cones = self.cones
-        vocabulary = CenteredNormalizer().fit_transform(self._rows(vectors))
-        if len(vocabulary) != len(words):
-            raise ValueError(f"There are {len(words)} words, but {len(vocabulary)} vectors.")
-        described = {}
-        for name in self.concept_names_:
-            left = np.linalg.norm(cones.remove(vocabulary, name), axis=1)
-            best = np.argsort(left, kind="stable")[:top]
-            described[name] = [(str(words[i]), float(left[i])) for i in best]
-        return described
-
-    def cooccurrence(self, X: ArrayLike, n_nonzero_coefs: int | None = None) -> NDArray[np.float64]:
-        """How often atoms are used together (M, M) in greedy codes of X, each row divided by its diagonal (Fig. 5)."""
-        on = (self.encode(X, method="omp", n_nonzero_coefs=n_nonzero_coefs) > 0).astype(np.float64)
-        counts = on.T @ on
-        return np.asarray(counts / np.maximum(counts.diagonal()[:, None], 1.0))
-
-    def coherence(self) -> NDArray[np.float64]:
-        """Cosines between all atoms (M, M) (Fig. 5)."""
-        atoms = self.cones.atoms.astype(np.float64)
-        return np.asarray(atoms @ atoms.T)
+        return self.cones.lengths(self.prepare(X), partial)
 
     # the small print
 
@@ -149,8 +327,38 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         now = Cones(self.atoms_.copy(), self.groups_, self.concept_names_, self.ridge)
         return lazily(partial(method, now), prepared, width)
 
+    def _labelled(self, X: ArrayLike, y: Any) -> tuple[NDArray[Any], Indicator]:
+        """More rows, prepared, with the concepts the model already has."""
+        rows = self._prepared(self._rows(X))
+        return rows, self._known_concepts(y, len(rows))
+
+    def _known_concepts(self, y: Any, n: int) -> Indicator:
+        """Labels (n, S) over the concepts the model already has."""
+        indicator = align(y, list(self.concept_names_))
+        if indicator.shape != (n, len(self.concept_names_)):
+            raise ValueError(f"y must have {n} rows and {len(self.concept_names_)} concepts, but is {indicator.shape}.")
+        return indicator
+
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """Names of the codes (M,): concept and number within it."""
+        """Name the codes: concept, and number within it.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Ignored; here because scikit-learn passes it.
+
+        Returns
+        -------
+        ndarray of shape (M,)
+            Names, of dtype object.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> model = ConceptSubspaces([1, 2]).fit([[1, 0, 1], [3, 0, 1], [0, 2, 1], [0, 1, 2]], list("aabb"))
+        >>> model.get_feature_names_out().tolist()
+        ['a_0', 'b_0', 'b_1']
+        """
         check_is_fitted(self, "atoms_")
         within = np.concatenate([np.arange(n) for n in np.bincount(self.groups_, minlength=len(self.concept_names_))])
         return np.array([f"{self.concept_names_[g]}_{i}" for g, i in zip(self.groups_, within)], dtype=object)

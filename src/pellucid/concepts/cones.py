@@ -24,11 +24,28 @@ class Cones:
 
     Parameters
     ----------
-    atoms : (M, d) unit atoms
-    groups : (M,) concept of each atom
-    names : (S,) concepts
-    ridge : weight of ½‖a‖² on the codes
-    ready : cones made ready for one query at a time, to be kept while the atoms stay
+    atoms : ndarray of shape (M, d)
+        Unit atoms.
+    groups : ndarray of shape (M,)
+        Index of the concept of each atom.
+    names : ndarray of shape (S,)
+        Names of the concepts.
+    ridge : float, default=0.0
+        Weight of ½‖a‖² on the codes.
+    ready : dict, optional
+        Cones made ready for one query at a time, to be kept while the atoms stay.
+
+    See Also
+    --------
+    ConceptSubspaces : Learns cones, prepares raw rows and has the same methods for them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.concepts import Cones
+    >>> cones = Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"]))
+    >>> cones.shares(np.array([[3.0, 4.0]])).tolist()
+    [[0.36, 0.64]]
     """
 
     atoms: NDArray[Any]
@@ -47,7 +64,39 @@ class Cones:
         n_nonzero_coefs: int | None = None,
         n_concepts: int | None = None,
     ) -> NDArray[Any]:
-        """Codes (n, M) over the atoms of the active concepts; see :meth:`ConceptSubspaces.encode`."""
+        """Code rows over the atoms of the active concepts.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Prepared rows.
+        active : str, list of str or array-like of shape (n, S), default=None
+            The concepts that rows may use, by name for all or as an indicator; None allows all.
+        method : {"nnls", "omp", "group_omp"}, default="nnls"
+            Least squares over the active atoms, or a greedy choice of atoms or of concepts.
+        n_nonzero_coefs : int, default=None
+            Most atoms that "omp" may use for a row; None takes the mean number of atoms per concept.
+        n_concepts : int, default=None
+            Most concepts that "group_omp" may use for a row; None takes 2.
+
+        Returns
+        -------
+        ndarray of shape (n, M)
+            Non-negative codes.
+
+        Raises
+        ------
+        ValueError
+            If a concept or the method is not known, or ``active`` comes with a greedy method.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.concepts import Cones
+        >>> cones = Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"]))
+        >>> cones.encode(np.array([[3.0, 4.0]]), active="cat").tolist()
+        [[3.0, 0.0]]
+        """
         atoms = self.atoms.astype(X.dtype)
         if method == "nnls":
             mask = None if active is None else atom_mask(self.active(active, len(X)), self.groups)
@@ -61,7 +110,28 @@ class Cones:
         raise ValueError(f'method must be "nnls", "omp" or "group_omp", got {method!r}.')
 
     def components(self, X: NDArray[Any], active: Any = None) -> NDArray[Any]:
-        """Each row as a sum of one component per concept (Eq. 2): (n, S, d)."""
+        """Split each row into a sum of one component per concept (Eq. 2).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Prepared rows.
+        active : str, list of str or array-like of shape (n, S), default=None
+            The concepts that rows may use; see :meth:`encode`.
+
+        Returns
+        -------
+        ndarray of shape (n, S, d)
+            The components.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.concepts import Cones
+        >>> cones = Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"]))
+        >>> cones.components(np.array([[3.0, 4.0]])).tolist()
+        [[[3.0, 0.0], [0.0, 4.0]]]
+        """
         codes = self.encode(X, active)
         parts = np.empty((len(codes), len(self.names), self.atoms.shape[1]), dtype=codes.dtype)
         for j in range(len(self.names)):
@@ -70,7 +140,28 @@ class Cones:
         return parts
 
     def project(self, X: NDArray[Any], concept: Names) -> NDArray[Any]:
-        """The point of the concept's cone nearest to each row (Eq. 3): (n, d); several names share one cone."""
+        """Project each row onto a concept: the point of its cone that is nearest (Eq. 3).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Prepared rows.
+        concept : str or list of str
+            Name of the concept; several names share one cone.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            The projections.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.concepts import Cones
+        >>> cones = Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"]))
+        >>> cones.project(np.array([[3.0, 4.0]]), "dog").tolist()
+        [[0.0, 4.0]]
+        """
         mine = np.isin(self.groups, self.indices(concept))
         atoms = self.atoms[mine].astype(X.dtype, copy=False)
         # queries come one by one: a cone is made ready once, and again when its atoms have changed
@@ -81,23 +172,109 @@ class Cones:
         return np.asarray(cone.project(X))
 
     def remove(self, X: NDArray[Any], concept: Names) -> NDArray[Any]:
-        """Rows without their projection onto the concept: no atom of it points along what is left."""
+        """Take a concept out of each row: no atom of it points along what is left.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Prepared rows.
+        concept : str or list of str
+            Name of the concept; several names share one cone.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            Rows without their projections.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.concepts import Cones
+        >>> cones = Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"]))
+        >>> cones.remove(np.array([[3.0, 4.0]]), "dog").tolist()
+        [[3.0, 0.0]]
+        """
         return np.asarray(X - self.project(X, concept))
 
     def filtered(self, X: NDArray[Any], concept: Names | None, without: Names | None = None) -> NDArray[Any]:
-        """Rows with some concepts taken out, then seen through others: what a search by concept looks for."""
+        """Take some concepts out of rows, then project them onto others: what a search by concept looks for.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Prepared rows.
+        concept : str, list of str or None
+            Concepts to project onto; None leaves rows whole.
+        without : str, list of str or None, default=None
+            Concepts to take out first.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            What is left.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.concepts import Cones
+        >>> cones = Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"]))
+        >>> cones.filtered(np.array([[3.0, 4.0]]), None, without="cat").tolist()
+        [[0.0, 4.0]]
+        """
         rest = X if without is None else self.remove(X, without)
         return rest if concept is None else self.project(rest, concept)
 
     def shares(self, X: NDArray[Any], active: Any = None) -> NDArray[Any]:
-        """How much of each row is each concept (n, S): v_j·x / ‖x‖²."""
+        """Say how much of each row is each concept: v_j·x / ‖x‖².
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Prepared rows.
+        active : str, list of str or array-like of shape (n, S), default=None
+            The concepts that rows may use; see :meth:`encode`.
+
+        Returns
+        -------
+        ndarray of shape (n, S)
+            The shares.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.concepts import Cones
+        >>> cones = Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"]))
+        >>> cones.shares(np.array([[3.0, 4.0]])).tolist()
+        [[0.36, 0.64]]
+        """
         codes = self.encode(X, active)
         along = self._by_concept(codes * (X @ self.atoms.T.astype(codes.dtype)))
         lengths = np.einsum("ij,ij->i", X, X)[:, None]
         return np.asarray(along / np.where(lengths > 0, lengths, 1))
 
     def lengths(self, X: NDArray[Any], partial: bool = False) -> NDArray[Any]:
-        """Lengths (n, S) of the components of each row; with ``partial`` of its projections, one concept at a time."""
+        """Measure the component of each concept in each row.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Prepared rows.
+        partial : bool, default=False
+            Measure the projections, one concept at a time, instead of the components.
+
+        Returns
+        -------
+        ndarray of shape (n, S)
+            The lengths.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.concepts import Cones
+        >>> cones = Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"]))
+        >>> cones.lengths(np.array([[3.0, 4.0]])).tolist()
+        [[3.0, 4.0]]
+        """
         if not partial:
             return np.asarray(np.sqrt(self._energy(self.encode(X))))
         return np.stack([np.linalg.norm(self.project(X, name), axis=1) for name in self.names], axis=1)
@@ -119,21 +296,92 @@ class Cones:
     # names
 
     def index(self, name: str) -> int:
-        """Where a concept stands among the names."""
+        """Find where a concept stands among the names.
+
+        Parameters
+        ----------
+        name : str
+            The concept.
+
+        Returns
+        -------
+        int
+            Its index.
+
+        Raises
+        ------
+        ValueError
+            If there is no such concept; the sentence names the nearest.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.concepts import Cones
+        >>> Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"])).index("dog")
+        1
+        """
         matches = np.flatnonzero(self.names == str(name))
         if matches.size:
             return int(matches[0])
         raise ValueError(f"There is no concept {name!r}: {did_you_mean(str(name), self.names)}")
 
     def indices(self, concept: Names) -> list[int]:
-        """Where one or several concepts stand."""
+        """Find where one or several concepts stand among the names.
+
+        Parameters
+        ----------
+        concept : str or list of str
+            The concepts.
+
+        Returns
+        -------
+        list of int
+            Their indices, in the order given.
+
+        Raises
+        ------
+        ValueError
+            If there is no such concept, or none is named.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.concepts import Cones
+        >>> Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"])).indices(["dog", "cat"])
+        [1, 0]
+        """
         names = [concept] if isinstance(concept, str) else list(concept)
         if not names:
             raise ValueError("Name at least one concept.")
         return [self.index(name) for name in names]
 
     def active(self, active: Any, n: int) -> Indicator:
-        """(n, S) which concepts each row may use, from names for all rows or an indicator."""
+        """Say which concepts each row may use.
+
+        Parameters
+        ----------
+        active : str, list of str or array-like of shape (n, S)
+            Names for all rows, or an indicator.
+        n : int
+            Number of rows.
+
+        Returns
+        -------
+        ndarray of shape (n, S)
+            Booleans.
+
+        Raises
+        ------
+        ValueError
+            If a concept is not known, or the indicator has another number of rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.concepts import Cones
+        >>> Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"])).active("dog", 2).tolist()
+        [[False, True], [False, True]]
+        """
         if are_names(active):
             indicator = np.zeros((n, len(self.names)), dtype=bool)
             indicator[:, self.indices(active)] = True

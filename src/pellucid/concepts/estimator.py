@@ -11,53 +11,89 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from pellucid._core.checkpoint import Checkpoint
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
-from pellucid.concepts.base import ConceptModel
-from pellucid.concepts.cones import Names
-from pellucid.concepts.labels import Indicator, align, as_indicator, require_members
-from pellucid.concepts.model_selection import AtomCounts, select_n_atoms
-from pellucid.concepts.presence import Gates, gate_features, learn_gates
-from pellucid.concepts.stability import Stability, stability
+from pellucid.concepts.inspection import InspectedConcepts
+from pellucid.concepts.labels import as_indicator, require_members
+from pellucid.concepts.presence import GatedConcepts
 from pellucid.concepts.sweeps import Learned, Learner, Sweeps
 from pellucid.rows import Blocks, as_blocks, is_lazy
 from pellucid.rows.fitting import checkpoint_of, first_state, known_rows, run
 
 
-class ConceptSubspaces(ConceptModel, SavedMixin):
+class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
     """One positive cone per concept, learned so that rows are sums of components from the cones of their concepts.
 
     Rows are taken raw: fitting, taking apart and searching all prepare them in the same way.
 
     Parameters
     ----------
-    n_atoms : int, atoms per concept; a list, one number per concept; or a float below 1, as many as keep that share
-        of each concept's energy
-    center : bool, normalise rows, subtract the mean of the normalised training rows and normalise again (paper 1,
-        section 4.1), in every method; False takes rows as they are
-    max_iter : int, sweeps over codes and atoms; 0 keeps the start (with ``init="svd"`` the S-SVD baseline)
-    init : "svd" or "sample", start from each concept's singular vectors or from random rows
-    update : "svd" (the paper's), "bcd" (its Eq. 14-15) or "power" (Eq. 19), how an atom is improved
-    monotone : bool, skip atom updates that would raise the error (Eq. 13), so that ``objective_`` never rises
-    batch_size : int or None, rows per mini-batch, reshuffled every sweep (of blocks: within each); None uses all rows
-        at once
-    ridge : float, weight of ½‖a‖² on the codes
-    tol : float, stop when the error improves by less than this share, or no atom moves by more
-    random_state : int or None
-    verbose : int, show a bar while fitting if positive (on a terminal)
+    n_atoms : int, float or array-like of shape (S,), default=8
+        Atoms per concept, or one number for each concept; a float below 1 takes as many as keep that share of each
+        concept's energy.
+    center : bool, default=True
+        Normalise rows, subtract the mean of the normalised training rows and normalise again (paper 1, section 4.1), in
+        every method; False takes rows as they are.
+    max_iter : int, default=10
+        Sweeps over codes and atoms; 0 keeps the start (with ``init="svd"`` the S-SVD baseline).
+    init : {"svd", "sample"}, default="svd"
+        Start from each concept's singular vectors or from random rows.
+    update : {"svd", "bcd", "power"}, default="svd"
+        How an atom is improved: as in the paper, by its Eq. 14-15, or by its Eq. 19.
+    monotone : bool, default=False
+        Skip atom updates that would raise the error (Eq. 13), so that ``objective_`` never rises.
+    batch_size : int, default=None
+        Rows per mini-batch, reshuffled every sweep (of blocks: within each); None uses all rows at once.
+    ridge : float, default=0.0
+        Weight of ½‖a‖² on the codes.
+    tol : float, default=1e-4
+        Stop when the error improves by less than this share, or no atom moves by more.
+    random_state : int, default=None
+        Seed of whatever is drawn at random; the same seed gives the same bits.
+    verbose : int, default=0
+        Show a bar while fitting if positive (on a terminal).
 
     Attributes
     ----------
-    preparation_ : fitted ``CenteredNormalizer`` that every method applies to its rows, or None without ``center``
-    atoms_ : (M, d) unit atoms, concept after concept
-    groups_ : (M,) index of the concept of each atom
-    concept_names_ : (S,) names
-    objective_ : (sweeps + 1,) mean squared error per row (plus ridge term): at the start and after each sweep
-    n_iter_ : int, sweeps made
-    n_dead_ : int, atoms that no row used in the last sweep; each was given a new direction
-    gate_coef_, gate_intercept_, gate_weights_ : what :meth:`fit_gate` learned, if it was called
+    preparation_ : CenteredNormalizer or None
+        What every method does to its rows first; None without ``center``.
+    atoms_ : ndarray of shape (M, d)
+        Unit atoms, concept after concept.
+    groups_ : ndarray of shape (M,)
+        Index of the concept of each atom.
+    concept_names_ : ndarray of shape (S,)
+        Names.
+    objective_ : ndarray of shape (n_iter_ + 1,)
+        Mean squared error per row (plus ridge term): at the start and after each sweep.
+    n_iter_ : int
+        Sweeps made.
+    n_dead_ : int
+        Atoms that no row used in the last sweep; each was given a new direction.
+    n_features_in_ : int
+        Columns of the training rows.
+    gate_coef_ : ndarray of shape (S, d + 2S)
+        Coefficients that :meth:`fit_gate` learned, if it was called.
+    gate_intercept_ : ndarray of shape (S,)
+        Intercepts that :meth:`fit_gate` learned.
+    gate_weights_ : ndarray of shape (2,)
+        The ``mix`` and ``weight`` of :meth:`fit_gate`.
+
+    See Also
+    --------
+    pellucid.search.ConceptSearch : Searches a collection by one concept of an item.
+    pellucid.concepts.zero_shot_labels : Labels from words alone, where there are no others.
+
+    Examples
+    --------
+    >>> from pellucid import ConceptSubspaces
+    >>> from pellucid.datasets import load_scenes
+    >>> scenes = load_scenes()
+    >>> model = ConceptSubspaces(4, max_iter=1).fit(scenes.vectors, scenes.coarse, scenes.coarse_names)
+    >>> model
+    ConceptSubspaces(max_iter=1, n_atoms=4)
+    >>> model.shares(scenes.vectors[:5]).shape
+    (5, 12)
     """
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
@@ -129,18 +165,42 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         validation: tuple[ArrayLike, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> ConceptSubspaces:
-        """Learn the cones from rows X (n, d) and their concepts y.
+        """Learn the cones from rows and their concepts.
 
-        y is an indicator array (n, S), class labels (n,), a sparse matrix, a dataframe whose columns are the names, or
-        a list of sets of names. With ``validation=(X, y)`` learning stops when the error on those rows rises, and
-        keeps the atoms from before.
+        Blocks are gone through one by one, and never held as a whole. ``update="bcd"`` takes one pass a sweep, on all
+        workers; other updates, or a ``batch_size``, go through mini-batches one after the other.
 
-        X may be :class:`pellucid.rows.Blocks` or a ``dask.array``, and y, as an indicator, too: the rows are then
-        gone through block by block, and never held as a whole. ``update="bcd"`` takes one pass a sweep, on all workers;
-        other updates, or a ``batch_size``, go through mini-batches one after the other.
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask array
+            Raw rows.
+        y : array-like of shape (n, S) or (n,), sparse matrix, dataframe, list of sets, or Blocks
+            The concepts of each row: an indicator of 0 and 1, class labels, a dataframe whose columns are the names, or
+            sets of names. Of blocks of rows also an indicator in blocks.
+        concept_names : list of str, default=None
+            Names of the columns of an indicator; numbers if None.
+        validation : tuple of (X, y), default=None
+            More rows: learning stops when the error on them rises, and keeps the atoms from before.
+        checkpoint : str or path, default=None
+            File that is written after every sweep. The same call finds it there, goes on from it after a crash, and
+            ends with the same bits.
 
-        ``checkpoint`` names a file that is written after every sweep. The same call finds it there, goes on from it
-        after a crash, and ends with the same bits.
+        Returns
+        -------
+        ConceptSubspaces
+            The fitted model itself.
+
+        Raises
+        ------
+        ValueError
+            If the labels do not fit the rows, or a concept has no row.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], [{"cat"}, {"cat"}, {"dog"}, {"dog"}]
+        >>> ConceptSubspaces(1).fit(X, y).concept_names_.tolist()
+        ['cat', 'dog']
         """
         rows = self._start(X, y, concept_names)
         rng = check_random_state(self.random_state)
@@ -175,9 +235,35 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         return checkpoint_of(path, self, rows.X, (Learned,), *facts, silent=("max_iter", "verbose"), rng=rng)
 
     def partial_fit(self, X: ArrayLike, y: Any, concept_names: Sequence[str] | None = None) -> ConceptSubspaces:
-        """One mini-batch step of Algorithm 1: codes of these rows, then every atom that is active on them.
+        """Take one mini-batch step of Algorithm 1: codes of these rows, then every atom that is active on them.
 
         The first call starts the atoms from its rows and takes their mean, so give it some of every concept.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+        y : array-like of shape (n, S) or (n,), sparse matrix, dataframe or list of sets
+            The concepts of each row; see :meth:`fit`.
+        concept_names : list of str, default=None
+            Names of the columns of an indicator, for the first call.
+
+        Returns
+        -------
+        ConceptSubspaces
+            The model itself.
+
+        Raises
+        ------
+        ValueError
+            If rows come in blocks, or have concepts that the first call did not have.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> ConceptSubspaces(1).partial_fit(X, y).partial_fit(X[:2], y[:2]).n_iter_
+        2
         """
         if not hasattr(self, "atoms_"):
             rows = self._start(X, y, concept_names)
@@ -227,24 +313,6 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         self.n_features_in_ = blocks.shape[1]
         return blocks
 
-    def _forget_gate(self) -> None:
-        """A gate belongs to the cones it was fitted with."""
-        for attribute in ("gate_coef_", "gate_intercept_", "gate_weights_"):
-            if hasattr(self, attribute):
-                delattr(self, attribute)
-
-    def _labelled(self, X: ArrayLike, y: Any) -> tuple[NDArray[Any], Indicator]:
-        """More rows, prepared, with the concepts the model already has."""
-        rows = self._prepared(self._rows(X))
-        return rows, self._known_concepts(y, len(rows))
-
-    def _known_concepts(self, y: Any, n: int) -> Indicator:
-        """Labels (n, S) over the concepts the model already has."""
-        indicator = align(y, list(self.concept_names_))
-        if indicator.shape != (n, len(self.concept_names_)):
-            raise ValueError(f"y must have {n} rows and {len(self.concept_names_)} concepts, but is {indicator.shape}.")
-        return indicator
-
     def _sizes(self, n_concepts: int) -> list[int] | float:
         if isinstance(self.n_atoms, (float, np.floating)):
             return float(self.n_atoms)
@@ -252,103 +320,6 @@ class ConceptSubspaces(ConceptModel, SavedMixin):
         if len(sizes) != n_concepts or any(int(size) != size or size < 1 for size in sizes):
             raise ValueError(f"n_atoms must be a positive whole number, or one for each of {n_concepts} concepts.")
         return [int(size) for size in sizes]
-
-    # is it any good
-
-    def select_n_atoms(
-        self,
-        X: ArrayLike,
-        y: Any,
-        queries: ArrayLike,
-        candidates: ArrayLike,
-        query_concepts: ArrayLike,
-        candidate_concepts: ArrayLike,
-        *,
-        sizes: Sequence[int] = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20),
-        n_jobs: int | None = None,
-        **evaluation: Any,
-    ) -> AtomCounts:
-        """Fit on X and y with each number of atoms, and see how well validation queries find candidates (Figure 6).
-
-        From ``queries`` on, the arguments are those of :func:`pellucid.metrics.concept_retrieval`. This estimator's
-        other parameters are used and stay as they are; ``n_jobs`` fits run at the same time.
-        """
-        return select_n_atoms(
-            self, X, y, (queries, candidates, query_concepts, candidate_concepts), evaluation, sizes, n_jobs
-        )
-
-    def stability(
-        self,
-        X: ArrayLike,
-        y: Any,
-        n_runs: int = 10,
-        *,
-        held_out: tuple[ArrayLike, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> Stability:
-        """Refit on resampled rows: how much of this fitted model would come out again, and how well it tells concepts
-        apart on rows it has not seen (``held_out``, or the rows that a resample left out)."""
-        check_is_fitted(self, "atoms_")
-        raw, *unseen = (
-            (self._rows(rows), self._known_concepts(labels, len(rows)))  # type: ignore[arg-type]
-            for rows, labels in ((X, y), *([held_out] if held_out else []))
-        )
-        return stability(self, *raw, n_runs, unseen[0] if unseen else None, n_jobs)
-
-    # beyond the paper
-
-    def fit_gate(
-        self, X: ArrayLike, y: Any, *, mix: float = 0.5, weight: float = 3.0, C: float = 10.0
-    ) -> ConceptSubspaces:
-        """Learn, for the score "gated", how likely a row has each concept: a logistic regression on the row and the
-        lengths of its components and projections.
-
-        ``mix`` is the share of the plain cosine, ``weight`` that of the likelihood, ``C`` the regression's inverse
-        regularisation; :meth:`gated_scores` has the formula.
-        """
-        check_is_fitted(self, "atoms_")
-        if not (0 <= mix <= 1 and 0 <= weight < np.inf and 0 < C < np.inf):
-            raise ValueError(f"mix must lie in [0, 1], weight be ≥ 0 and C > 0, got {mix}, {weight} and {C}.")
-        data, indicator = self._labelled(X, y)
-        self.gate_coef_, self.gate_intercept_ = learn_gates(gate_features(self.cones, data), indicator, C)
-        self.gate_weights_ = np.array([mix, weight], dtype=np.float64)
-        return self
-
-    def describe(self, X: ArrayLike) -> NDArray[np.float32]:
-        """What the score "gated" needs of each candidate: (n, 2S), its likelihood of each concept, and the lengths of
-        its unit vector's projections. Stored once, beside the vectors."""
-        return self.gates.describe(self.prepare(X))
-
-    @property
-    def gates(self) -> Gates:
-        """What :meth:`fit_gate` learned, for rows that are prepared already."""
-        check_is_fitted(self, "gate_coef_", msg="Call fit_gate(X, y) first: there is no gate yet.")
-        return Gates(self.cones, self.gate_coef_, self.gate_intercept_, *map(float, self.gate_weights_))
-
-    def gated_scores(
-        self, X: ArrayLike, concept: Names, candidates: ArrayLike, described: NDArray[Any] | None = None
-    ) -> NDArray[Any]:
-        """Scores (n, n_candidates) for ranking candidates by one concept of each row, or by the mean over several.
-
-        s_j(x, c) = μ·cos(x, c) + (1 − μ)·cos(ṽ_j(x), c)/‖ṽ_j(c)‖ + λ·p_j(c), where p_j(c) is the gate's likelihood
-        that c has concept j; ``described`` is ``describe(candidates)``, if it was stored.
-        """
-        gates, pool = self.gates, self.prepare(candidates)
-        return gates.scores(self.prepare(X), concept, pool, gates.describe(pool) if described is None else described)
-
-    # pictures
-
-    def plot_components(self, x: ArrayLike, ax: Any = None) -> Any:
-        """One row's parts as bars; see :func:`pellucid.plots.component_bars`."""
-        from pellucid.plots import component_bars
-
-        return component_bars(self, x, ax=ax)
-
-    def plot_objective(self, ax: Any = None) -> Any:
-        """The error after each sweep; see :func:`pellucid.plots.objective`."""
-        from pellucid.plots import objective
-
-        return objective(self, ax=ax)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -15,12 +15,30 @@ from pellucid.metrics import Retrieval, concept_retrieval
 
 @dataclass(frozen=True)
 class AtomCounts:
-    """mAP@k of validation queries for each number of atoms per concept.
+    """Mean average precision of validation queries for each number of atoms per concept.
 
-    n_atoms : the numbers tried
-    general, sub : what each reached (sub is None without fine labels)
-    best : the number to take: best on sub-labels as in the paper, on general labels if there are no others
-    best_general : best on general labels
+    Attributes
+    ----------
+    n_atoms : list of int
+        The numbers tried.
+    general : list of float
+        What each reached on general labels.
+    sub : list of float or None
+        What each reached on fine labels; None without any.
+    best : int
+        The number to take: best on fine labels as in the paper, on general labels if there are no others.
+    best_general : int
+        Best on general labels.
+
+    See Also
+    --------
+    ConceptSubspaces.select_n_atoms : Makes it.
+
+    Examples
+    --------
+    >>> from pellucid.concepts import AtomCounts
+    >>> AtomCounts([2, 4], general=[0.5, 0.6], sub=[0.3, 0.2], best=2, best_general=4).best
+    2
     """
 
     n_atoms: list[int]
@@ -30,7 +48,27 @@ class AtomCounts:
     best_general: int
 
     def plot(self, ax: Any = None) -> Any:
-        """The curves; see :func:`pellucid.plots.n_atoms_curve`."""
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            What was drawn on.
+
+        See Also
+        --------
+        pellucid.plots.n_atoms_curve : The same with more options.
+
+        Examples
+        --------
+        >>> from pellucid.concepts import AtomCounts
+        >>> ax = AtomCounts([2, 4], general=[0.5, 0.6], sub=None, best=4, best_general=4).plot()
+        """
         from pellucid.plots import n_atoms_curve
 
         return n_atoms_curve(self, ax=ax)

@@ -7,16 +7,20 @@ long its own projection is, and how likely it has the concept at all. All rows h
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
 
 from pellucid._core.arrays import unit_rows
 from pellucid._core.threads import one_blas_thread
+from pellucid.concepts.base import ConceptModel
 from pellucid.concepts.cones import Cones, Names
 from pellucid.concepts.labels import Indicator
+
+Model = TypeVar("Model", bound="GatedConcepts")
 
 # a projection shorter than this is mostly noise, so its direction is not trusted
 SHORTEST = 0.1
@@ -49,9 +53,18 @@ def learn_gates(features: NDArray[Any], Y: Indicator, C: float) -> tuple[NDArray
 class Gates:
     """How likely a row has each concept, and the score that asks for it.
 
-    cones : the cones
-    coef, intercept : (S, d + 2S), (S,) a logistic regression per concept on :func:`gate_features`
-    mix, weight : the share μ of the plain cosine, and the weight λ of the likelihood
+    Parameters
+    ----------
+    cones : Cones
+        The cones.
+    coef : ndarray of shape (S, d + 2S)
+        Coefficients of a logistic regression per concept on :func:`gate_features`.
+    intercept : ndarray of shape (S,)
+        Their intercepts.
+    mix : float
+        The share μ of the plain cosine.
+    weight : float
+        The weight λ of the likelihood.
     """
 
     cones: Cones
@@ -96,3 +109,130 @@ class Gates:
         """Scores (n, n_candidates) of candidates for one concept of each row, or the mean over several."""
         close, likely = self.terms(X, concept, candidates, described)
         return np.asarray(close + likely)
+
+
+class GatedConcepts(ConceptModel):
+    """A model of concepts with gates: which concepts an item has at all, beside what it is made of."""
+
+    gate_coef_: NDArray[np.float64]
+    gate_intercept_: NDArray[np.float64]
+    gate_weights_: NDArray[np.float64]
+
+    def fit_gate(self: Model, X: ArrayLike, y: Any, *, mix: float = 0.5, weight: float = 3.0, C: float = 10.0) -> Model:
+        """Learn how likely a row has each concept, for the score "gated".
+
+        A logistic regression per concept looks at the row and the lengths of its components and projections.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+        y : array-like of shape (n, S) or (n,), sparse matrix, dataframe or list of sets
+            Their concepts.
+        mix : float, default=0.5
+            Share μ of the plain cosine; :meth:`gated_scores` has the formula.
+        weight : float, default=3.0
+            Weight λ of the likelihood.
+        C : float, default=10.0
+            Inverse regularisation of the regression.
+
+        Returns
+        -------
+        ConceptSubspaces
+            The model itself.
+
+        Raises
+        ------
+        ValueError
+            If a number is out of its range, or the labels do not fit the rows.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> model = ConceptSubspaces(1, center=False).fit(X, y).fit_gate(X, y)
+        >>> model.gate_coef_.shape
+        (2, 6)
+        """
+        check_is_fitted(self, "atoms_")
+        if not (0 <= mix <= 1 and 0 <= weight < np.inf and 0 < C < np.inf):
+            raise ValueError(f"mix must lie in [0, 1], weight be ≥ 0 and C > 0, got {mix}, {weight} and {C}.")
+        data, indicator = self._labelled(X, y)
+        self.gate_coef_, self.gate_intercept_ = learn_gates(gate_features(self.cones, data), indicator, C)
+        self.gate_weights_ = np.array([mix, weight], dtype=np.float64)
+        return self
+
+    def describe(self, X: ArrayLike) -> NDArray[np.float32]:
+        """Say of each candidate what the score "gated" needs; to be stored once, beside the vectors.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+
+        Returns
+        -------
+        ndarray of shape (n, 2S)
+            Likelihood of each concept, then length of the unit vector's projection onto each, in float32.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> model = ConceptSubspaces(1, center=False).fit(X, y).fit_gate(X, y)
+        >>> [round(float(value), 1) for value in model.describe([[3, 4]])[0]]
+        [0.4, 0.6, 0.6, 0.8]
+        """
+        return self.gates.describe(self.prepare(X))
+
+    @property
+    def gates(self) -> Gates:
+        """What :meth:`fit_gate` learned, for rows that are prepared already."""
+        check_is_fitted(self, "gate_coef_", msg="Call fit_gate(X, y) first: there is no gate yet.")
+        return Gates(self.cones, self.gate_coef_, self.gate_intercept_, *map(float, self.gate_weights_))
+
+    def gated_scores(
+        self, X: ArrayLike, concept: Names, candidates: ArrayLike, described: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
+        """Score candidates by one concept of each row, or by the mean over several.
+
+        s_j(x, c) = μ·cos(x, c) + (1 − μ)·cos(ṽ_j(x), c)/‖ṽ_j(c)‖ + λ·p_j(c), where p_j(c) is the gate's likelihood that
+        c has concept j.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+        concept : str or list of str
+            Name of the concept, or several.
+        candidates : array-like of shape (c, d)
+            Raw rows to be ranked.
+        described : ndarray of shape (c, 2S), default=None
+            What :meth:`describe` says of the candidates, if it was stored.
+
+        Returns
+        -------
+        ndarray of shape (n, c)
+            The scores; larger is closer.
+
+        Raises
+        ------
+        ValueError
+            If a concept is not known.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> model = ConceptSubspaces(1, center=False).fit(X, y).fit_gate(X, y)
+        >>> model.gated_scores([[3, 4]], "dog", [[0, 1], [1, 0]]).round(1).tolist()
+        [[3.8, 0.4]]
+        """
+        gates, pool = self.gates, self.prepare(candidates)
+        return gates.scores(self.prepare(X), concept, pool, gates.describe(pool) if described is None else described)
+
+    def _forget_gate(self) -> None:
+        """A gate belongs to the cones it was fitted with."""
+        for attribute in ("gate_coef_", "gate_intercept_", "gate_weights_"):
+            if hasattr(self, attribute):
+                delattr(self, attribute)

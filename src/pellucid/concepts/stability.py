@@ -27,20 +27,41 @@ SAME_ATOM = 0.9
 
 @dataclass(frozen=True)
 class Stability:
-    """What refitting on resampled rows says about a model. Means over the runs; nan where a label is constant.
+    """What refitting on resampled rows says about a model: means over the runs; nan where a label is constant.
 
     Attributes
     ----------
-    concept_names : (S,)
-    atom_cosine : (M,) of each atom with its partner in a refit (partners within a concept, best pairing overall)
-    cone_overlap : (S,) mean squared cosine of the principal angles between a cone's span and the refit's: 1 is the
-        same span, 0 an orthogonal one
-    reproduced : share of atoms whose partner has a cosine of at least 0.9
-    explained : share of the energy of held-out rows that the cones of their concepts explain
-    auc : (S,) how well a concept's share tells held-out rows that have it from others (area under the ROC curve)
-    auc_random : (S,) the same for random cones with as many atoms
-    auc_permuted : (S,) the same for a fit to labels that were shuffled among the rows
-    n_runs : refits
+    concept_names : list of str
+        The S concepts.
+    atom_cosine : ndarray of shape (M,)
+        Cosine of each atom with its partner in a refit (partners within a concept, best pairing overall).
+    cone_overlap : ndarray of shape (S,)
+        Mean squared cosine of the principal angles between a cone's span and the refit's: 1 is the same span, 0 an
+        orthogonal one.
+    reproduced : float
+        Share of atoms whose partner has a cosine of at least 0.9.
+    explained : float
+        Share of the energy of held-out rows that the cones of their concepts explain.
+    auc : ndarray of shape (S,)
+        How well a concept's share tells held-out rows that have it from others (area under the ROC curve).
+    auc_random : ndarray of shape (S,)
+        The same for random cones with as many atoms.
+    auc_permuted : ndarray of shape (S,)
+        The same for a fit to labels that were shuffled among the rows.
+    n_runs : int
+        Refits.
+
+    See Also
+    --------
+    ConceptSubspaces.stability : Makes it.
+
+    Examples
+    --------
+    >>> from pellucid import ConceptSubspaces
+    >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+    >>> model = ConceptSubspaces(1, center=False, random_state=0).fit(X, y)
+    >>> print(str(model.stability(X, y, n_runs=2)).splitlines()[0])
+    100% of the atoms come out again (cosine ≥ 0.9) in 2 refits; 100% of the energy of held-out rows is explained.
     """
 
     concept_names: list[str]
@@ -68,7 +89,7 @@ class Stability:
 
 
 def stability(
-    model: ConceptSubspaces,
+    model: Any,
     X: NDArray[Any],
     Y: Indicator,
     n_runs: int,

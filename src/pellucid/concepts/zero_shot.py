@@ -15,9 +15,33 @@ BLOCK_ROWS = 65_536
 
 
 def zero_shot_labels(X: ArrayLike, concept_vectors: ArrayLike, n_active: int = 2) -> NDArray[np.bool_]:
-    """Labels from words alone (paper 1, section 3.4): the ``n_active`` concepts whose vectors are nearest to each row.
+    """Label rows from words alone: the concepts whose vectors are nearest to each (paper 1, section 3.4).
 
-    X (n, d) and concept_vectors (S, d) are embeddings of one model as they come, before any centring. Returns (n, S).
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Embeddings as they come, before any centring.
+    concept_vectors : array-like of shape (S, d)
+        Embeddings of the concepts' names by the same model.
+    n_active : int, default=2
+        Concepts per row.
+
+    Returns
+    -------
+    ndarray of shape (n, S)
+        Booleans, ``n_active`` of them True in each row.
+
+    Raises
+    ------
+    ValueError
+        If the two have different widths, or ``n_active`` is not between 1 and S.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.concepts import zero_shot_labels
+    >>> zero_shot_labels([[3, 4, 0]], np.eye(3), n_active=1).tolist()
+    [[False, True, False]]
     """
     rows, words = _units(X, "X"), _units(concept_vectors, "concept_vectors")
     if rows.shape[1] != words.shape[1]:
