@@ -12,7 +12,7 @@ from pellucid import ConceptSubspaces
 from pellucid._core.arrays import unit_rows
 from pellucid.metrics import top_k
 from pellucid.preparation import CenteredNormalizer, procrustes
-from pellucid.search.quantised import TokenPool, unit_tokens
+from pellucid.search import TokenPool, unit_tokens
 from reproductions.common import Task
 from reproductions.data import load_coco_captions
 from reproductions.slics_methods import MEASURES, chosen, cones, evaluate

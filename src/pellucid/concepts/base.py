@@ -70,7 +70,7 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
     # taking apart
 
     def transform(self, X: Any) -> Any:
-        """Code rows over all atoms; the same as :meth:`encode` with its defaults.
+        """Non-negative codes (n, M) of rows over all atoms: :meth:`encode` with its defaults.
 
         Parameters
         ----------

@@ -4,8 +4,10 @@ from pellucid.search._folder import CollectionError
 from pellucid.search.collection import Collection
 from pellucid.search.engines import ENGINES, Engine, EngineError, make_engine
 from pellucid.search.explanation import Explanation, explain
-from pellucid.search.quantised import PoolReport, TokenPool, TokenQueries, pool_report, unit_tokens
+from pellucid.search.pool_quality import PoolReport, pool_report
+from pellucid.search.quantised import TokenPool
 from pellucid.search.query import ConceptSearch, Hit, stored_model
+from pellucid.search.tokens import TokenQueries, unit_tokens
 
 __all__ = [
     "ENGINES",

@@ -15,15 +15,18 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.atomic import atomic_path, save_array
+from pellucid._core.checks import first_not_finite
+from pellucid.search._lock import Locked, locked
 from pellucid.search._rows import Rows
 from pellucid.vectors import read_npy
 
@@ -167,3 +170,52 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _as_list(values: Any) -> list[Any]:
     return [v.item() if isinstance(v, np.generic) else v for v in values]
+
+
+@contextmanager
+def changing(folder: Path, create: bool = False) -> Iterator[None]:
+    """One writer at a time, and a sentence about the folder when it cannot be written to."""
+    try:
+        if create:
+            folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder):
+            yield
+    except Locked as holder:
+        raise CollectionError(f"{folder} is being changed by {holder} now; try again when it is done.") from None
+    except OSError as error:
+        raise CollectionError(
+            f"{folder} cannot be changed ({error.strerror or error}); what was in it before is whole."
+        ) from error
+
+
+def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as the manifest will give them back."""
+    try:
+        return dict(json.loads(json.dumps(dict(options))))
+    except TypeError as error:
+        raise CollectionError(f"Options of an engine must be plain values: {error}.") from None
+
+
+def checked_vectors(vectors: ArrayLike, dimension: int | None) -> NDArray[Any]:
+    """A matrix of finite numbers with that many columns."""
+    rows = np.asarray(vectors)
+    if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "fiu":
+        raise CollectionError(f"Vectors must be a matrix of numbers, but are {rows.dtype} of shape {rows.shape}.")
+    if dimension is not None and rows.shape[1] != dimension:
+        raise CollectionError(f"Vectors have {rows.shape[1]} columns, but the collection has {dimension}.")
+    row = first_not_finite(rows)
+    if row is not None:
+        raise CollectionError(f"Vectors have a value that is not finite in row {row}.")
+    return rows
+
+
+def storable_vectors(vectors: ArrayLike, dimension: int | None) -> NDArray[Any]:
+    """The same as it is stored: float16 or float32."""
+    rows = checked_vectors(vectors, dimension)
+    if rows.dtype in (np.dtype(np.float16), np.dtype(np.float32)):
+        return rows
+    largest = np.abs(rows).max(axis=1)
+    if (largest > np.finfo(np.float32).max).any():
+        row = int(np.argmax(largest))
+        raise CollectionError(f"Vectors have a value too large for float32 in row {row}; rescale them.")
+    return rows.astype(np.float32)

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid._core.checks import first_not_finite
 from pellucid.search._folder import (
     FORMAT,
     INDEX,
     CollectionError,
     Snapshot,
+    changing,
+    checked_vectors,
+    plain_options,
     read_manifest,
     read_snapshot,
     remove_unnamed,
+    storable_vectors,
     write_deleted,
     write_manifest,
     write_segment,
 )
-from pellucid.search._lock import LOCK, Locked, locked
+from pellucid.search._lock import LOCK
 from pellucid.search.engines import Engine, make_engine
 
 # in the folder of a collection that an earlier version filled with prepared vectors
@@ -37,6 +39,40 @@ class Collection:
 
     A position is the number of an item in the order of addition; it never changes, also when others are deleted. Any
     number of threads may read a collection while one of them changes it.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where the collection is.
+    engine : str, default=None
+        Name of what ranks the items; None takes the collection's own.
+    engine_options : dict, default=None
+        Options of the engine; None takes those that are kept with the collection.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the collection is.
+    dimension : int
+        Columns of its vectors.
+    engine_name : str
+        What ranks the items.
+    engine_options : dict
+        Its options.
+
+    See Also
+    --------
+    ConceptSearch : Searches a collection by concept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempfile import mkdtemp
+    >>> from pellucid.search import Collection
+    >>> collection = Collection.create(mkdtemp(), np.eye(3), ["a", "b", "c"], text=["one", "two", "three"])
+    >>> positions, cosines = collection.search([[1, 2, 0]], k=1)
+    >>> collection.item(positions[0, 0])
+    {'id': 'b', 'text': 'two'}
     """
 
     def __init__(
@@ -68,21 +104,44 @@ class Collection:
         engine_options: Mapping[str, Any] | None = None,
         **columns: Sequence[Any],
     ) -> Collection:
-        """Make a collection in a new or empty folder from vectors (n, d) and their ids (numbers from 0 if None).
+        """Make a collection in a new or empty folder.
 
-        ``engine`` is the name of what ranks the items and ``engine_options`` its options, such as
-        ``engine="faiss", engine_options={"kind": "hnsw"}``; both are kept with the collection. Further keywords are
-        columns: ``text``, ``labels`` (a list of names per item), ``thumbnail`` (bytes), or any other name, one value
-        per item.
+        Parameters
+        ----------
+        folder : str or path
+            Where to keep it.
+        vectors : array-like of shape (n, d)
+            Vectors as they came; stored in float16 if they are, else in float32.
+        ids : list of str, default=None
+            Ids of the items, all different; numbers from 0 if None.
+        engine : str, default="exact"
+            Name of what ranks the items, one of ``ENGINES``; kept with the collection.
+        engine_options : dict, default=None
+            Options of the engine, such as ``{"kind": "hnsw"}`` for "faiss"; kept with the collection.
+        **columns : sequence of length n
+            What else belongs to the items, one value each: ``text``, ``labels`` (a list of names per item),
+            ``thumbnail`` (bytes), or any other name.
+
+        Returns
+        -------
+        Collection
+            The collection, on disk.
+
+        Raises
+        ------
+        CollectionError
+            If the folder is not empty, or vectors, ids and columns do not fit each other.
+        ValueError
+            If there is no such engine, or it has no such option.
         """
         target = Path(folder)
         if target.exists() and any(path.name != LOCK for path in target.iterdir()):
             raise CollectionError(f"{target} is not empty; open the collection in it, or name another folder.")
-        options = _as_plain(engine_options or {})
+        options = plain_options(engine_options or {})
         made = make_engine(engine, **options)
         made.ready()
-        rows = _as_rows(vectors, None)
-        with _changing(target, create=True):
+        rows = storable_vectors(vectors, None)
+        with changing(target, create=True):
             if any(path.name != LOCK for path in target.iterdir()):
                 raise CollectionError(f"{target} is not empty; open the collection in it, or name another folder.")
             kept = {"engine": engine, "engine_options": made.storable_options(options)}
@@ -96,12 +155,47 @@ class Collection:
     def open(
         cls, folder: str | Path, *, engine: str | None = None, engine_options: Mapping[str, Any] | None = None
     ) -> Collection:
-        """The collection in that folder; with another engine or other options than its own, if given, for this time."""
+        """Open the collection in a folder.
+
+        Parameters
+        ----------
+        folder : str or path
+            Where it is.
+        engine : str, default=None
+            Another engine than its own, for this time.
+        engine_options : dict, default=None
+            Other options than those kept with it, for this time.
+
+        Returns
+        -------
+        Collection
+            The collection.
+
+        Raises
+        ------
+        CollectionError
+            If there is none in the folder, or it is damaged.
+        """
         return cls(folder, engine, engine_options)
 
     def add(self, vectors: ArrayLike, ids: Sequence[str] | None = None, **columns: Sequence[Any]) -> None:
-        """Append items; when this returns they are on disk."""
-        rows = _as_rows(vectors, self.dimension)
+        """Append items; when this returns they are on disk.
+
+        Parameters
+        ----------
+        vectors : array-like of shape (n, d)
+            Vectors as they came.
+        ids : list of str, default=None
+            Ids that are not taken yet; positions if None.
+        **columns : sequence of length n
+            What else belongs to the items, one value each.
+
+        Raises
+        ------
+        CollectionError
+            If an id is taken, something does not fit, or somebody else changes the collection.
+        """
+        rows = storable_vectors(vectors, self.dimension)
         taken = len(self._now.rows)
         names = [str(i) for i in (range(taken, taken + len(rows)) if ids is None else ids)]
         if "id" in columns:
@@ -113,15 +207,28 @@ class Collection:
         if known or len(set(names)) < len(names):
             twice = min(known) if known else next(n for n in names if names.count(n) > 1)
             raise CollectionError(f"The id {twice!r} occurs twice; ids must differ.")
-        with _changing(self.folder):
+        with changing(self.folder):
             manifest, name = self._next_manifest()
             manifest["segments"].append(write_segment(self.folder, name, rows, names, columns))
             self._commit(manifest)
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Take items out; their positions stay taken."""
+        """Take items out; their positions stay taken.
+
+        Parameters
+        ----------
+        ids : list of str
+            The items.
+
+        Raises
+        ------
+        KeyError
+            If there is no such item.
+        CollectionError
+            If somebody else changes the collection.
+        """
         gone = np.array([self.position(i) for i in ids], dtype=np.int64)
-        with _changing(self.folder):
+        with changing(self.folder):
             manifest, name = self._next_manifest()
             manifest["deleted"] = write_deleted(self.folder, name, np.union1d(np.flatnonzero(~self._now.alive), gone))
             self._commit(manifest)
@@ -146,18 +253,61 @@ class Collection:
         return [(segment.key, segment.rows) for segment in self._now.segments]
 
     def position(self, item: str) -> int:
-        """Where an item stands."""
+        """Find where an item stands.
+
+        Parameters
+        ----------
+        item : str
+            Its id.
+
+        Returns
+        -------
+        int
+            Its position.
+
+        Raises
+        ------
+        KeyError
+            If there is no such item.
+        """
         if item not in self._now.positions:
             raise KeyError(f"There is no item {item!r} in {self.folder}.")
         return self._now.positions[item]
 
     def vectors(self, positions: Sequence[int] | NDArray[np.int64] | None = None) -> NDArray[Any]:
-        """Rows at these positions; of all items that are there, in order, if None."""
+        """Read rows.
+
+        Parameters
+        ----------
+        positions : array-like of int of shape (n,), default=None
+            Which; None takes all items that are there, in order.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            Copies of the rows, as they were added.
+        """
         now = self._now
         return now.rows.take(np.flatnonzero(now.alive) if positions is None else np.asarray(positions, dtype=np.int64))
 
     def item(self, position: int) -> dict[str, Any]:
-        """Id and columns of the item at a position."""
+        """Read the id and the columns of an item.
+
+        Parameters
+        ----------
+        position : int
+            Where it stands.
+
+        Returns
+        -------
+        dict
+            ``id``, and a value for each column.
+
+        Raises
+        ------
+        CollectionError
+            If what is on disk is damaged.
+        """
         now = self._now
         s = int(np.searchsorted(now.rows.starts, position, side="right") - 1)
         try:
@@ -169,13 +319,48 @@ class Collection:
     def search(
         self, queries: ArrayLike, k: int = 20, *, where: Any = None, center: ArrayLike | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Positions and cosines (q, k) of the items nearest to each query (q, d), among those that pass ``where``: a
-        filter on the columns in the engine's own language, such as SQL. With a ``center`` (d,) the items are brought to
-        unit length and it is taken out of them first, as a model does that was fitted with ``center=True``."""
+        """Find the items nearest to each query.
+
+        Parameters
+        ----------
+        queries : array-like of shape (q, d)
+            What to look for.
+        k : int, default=20
+            Most items per query.
+        where : object, default=None
+            A filter on the columns, in the engine's own language: conditions such as ``[("year", ">", 1999)]`` for
+            "exact" and "faiss", SQL for "lance" and "postgres". Only items that pass it count.
+        center : array-like of shape (d,), default=None
+            The items are brought to unit length and this is taken out of them first, as a model does that was fitted
+            with ``center=True``.
+
+        Returns
+        -------
+        positions : ndarray of shape (q, k)
+            Where the items stand, best first; fewer than k if there are fewer.
+        cosines : ndarray of shape (q, k)
+            How close they are.
+
+        Raises
+        ------
+        ValueError
+            If k is less than 1, or the filter does not fit the columns.
+        CollectionError
+            If the queries have another width, or a value that is not finite.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tempfile import mkdtemp
+        >>> from pellucid.search import Collection
+        >>> collection = Collection.create(mkdtemp(), np.eye(3), year=[1999, 2000, 2001])
+        >>> collection.search([[3, 2, 1]], k=1, where=[("year", ">", 1999)])[0].tolist()
+        [[1]]
+        """
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}.")
         middle = None if center is None else np.ascontiguousarray(center, dtype=np.float64)
-        return self.engine.search(_as_matrix(queries, self.dimension), k, where, middle)
+        return self.engine.search(checked_vectors(queries, self.dimension), k, where, middle)
 
     @property
     def preparation(self) -> Any:
@@ -209,52 +394,3 @@ class Collection:
         self._now = read_snapshot(self.folder, self._now)
         with suppress(OSError):  # the change counts already; the next one tidies up
             remove_unnamed(self.folder, manifest)
-
-
-@contextmanager
-def _changing(folder: Path, create: bool = False) -> Iterator[None]:
-    """One writer at a time, and a sentence about the folder when it cannot be written to."""
-    try:
-        if create:
-            folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder):
-            yield
-    except Locked as holder:
-        raise CollectionError(f"{folder} is being changed by {holder} now; try again when it is done.") from None
-    except OSError as error:
-        raise CollectionError(
-            f"{folder} cannot be changed ({error.strerror or error}); what was in it before is whole."
-        ) from error
-
-
-def _as_plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as the manifest will give them back."""
-    try:
-        return dict(json.loads(json.dumps(dict(options))))
-    except TypeError as error:
-        raise CollectionError(f"Options of an engine must be plain values: {error}.") from None
-
-
-def _as_matrix(vectors: ArrayLike, dimension: int | None) -> NDArray[Any]:
-    """A matrix of finite numbers with that many columns."""
-    rows = np.asarray(vectors)
-    if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "fiu":
-        raise CollectionError(f"Vectors must be a matrix of numbers, but are {rows.dtype} of shape {rows.shape}.")
-    if dimension is not None and rows.shape[1] != dimension:
-        raise CollectionError(f"Vectors have {rows.shape[1]} columns, but the collection has {dimension}.")
-    row = first_not_finite(rows)
-    if row is not None:
-        raise CollectionError(f"Vectors have a value that is not finite in row {row}.")
-    return rows
-
-
-def _as_rows(vectors: ArrayLike, dimension: int | None) -> NDArray[Any]:
-    """The same as it is stored: float16 or float32."""
-    rows = _as_matrix(vectors, dimension)
-    if rows.dtype in (np.dtype(np.float16), np.dtype(np.float32)):
-        return rows
-    largest = np.abs(rows).max(axis=1)
-    if (largest > np.finfo(np.float32).max).any():
-        row = int(np.argmax(largest))
-        raise CollectionError(f"Vectors have a value too large for float32 in row {row}; rescale them.")
-    return rows.astype(np.float32)

@@ -17,14 +17,37 @@ from pellucid.preparation import CenteredNormalizer
 
 @dataclass(frozen=True)
 class Explanation:
-    """score = Σ terms + residual + presence.
+    """A score as a sum: score = Σ terms + residual + presence.
 
-    names : (S,) concepts
-    terms : (S,) what each concept contributes
-    residual : what no concept accounts for
-    score : of the pair, as a search shows it: the cosine of the two, or of the filtered query and the item, or "gated"
-    words : for each concept the words nearest to what counts in it (empty without a vocabulary)
-    presence : what the likelihood that the item has the concept adds to the score "gated"
+    Attributes
+    ----------
+    names : list of str
+        The S concepts.
+    terms : ndarray of shape (S,)
+        What each concept contributes.
+    residual : float
+        What no concept accounts for.
+    score : float
+        Of the pair, as a search shows it: the cosine of the two, or of the filtered query and the item, or "gated".
+    words : list of list of str
+        For each concept the words nearest to what counts in it; empty without a vocabulary.
+    presence : float
+        What the likelihood that the item has the concept adds to the score "gated".
+
+    See Also
+    --------
+    explain : Explains a pair of vectors.
+    Hit.explain : Explains a result of a search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.search import Explanation
+    >>> print(Explanation(["cat", "dog"], np.array([0.1, 0.5]), 0.2, 0.8, [[], ["bark"]]))
+    score +0.800
+      +0.500  dog  (bark)
+      +0.100  cat
+      +0.200  not in any concept (25% of all parts)
     """
 
     names: list[str]
@@ -41,7 +64,22 @@ class Explanation:
         return abs(self.residual) / total if total > 0 else 0.0
 
     def plot(self, ax: Any = None) -> Any:
-        """A step per concept, up to the score; see :func:`pellucid.plots.explanation`."""
+        """Draw a step per concept, up to the score.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            What was drawn on.
+
+        See Also
+        --------
+        pellucid.plots.explanation : The same with more options.
+        """
         from pellucid.plots import explanation
 
         return explanation(self, ax=ax)
@@ -67,7 +105,41 @@ def explain(
     word_vectors: ArrayLike | None = None,
     top: int = 3,
 ) -> Explanation:
-    """The cosine of two raw vectors (d,), as the model sees them, split by concept; a vocabulary names the terms."""
+    """Split the cosine of two vectors, as the model sees them, by concept.
+
+    Parameters
+    ----------
+    model : ConceptSubspaces
+        A fitted model.
+    x : array-like of shape (d,)
+        A raw vector.
+    y : array-like of shape (d,)
+        Another.
+    words : list of str, default=None
+        A vocabulary that names the terms.
+    word_vectors : array-like of shape (n_words, d), default=None
+        Its vectors, from the same model as x and y.
+    top : int, default=3
+        Words per concept.
+
+    Returns
+    -------
+    Explanation
+        One term per concept; print it for a table.
+
+    See Also
+    --------
+    ConceptSearch.explain : The same for items of a collection, and for every kind of score.
+
+    Examples
+    --------
+    >>> from pellucid import ConceptSubspaces
+    >>> from pellucid.search import explain
+    >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+    >>> found = explain(ConceptSubspaces(1, center=False).fit(X, y), [3, 4], [1, 1])
+    >>> found.terms.round(2).tolist()
+    [0.42, 0.57]
+    """
     pair = model.prepare(np.vstack([np.asarray(row, dtype=np.float64).ravel() for row in (x, y)]))
     return explain_cosine(model.cones, pair[:1], pair[1:], words=words, word_vectors=word_vectors, top=top)
 

@@ -6,8 +6,7 @@ vectors. Then cos(v, x̃) is, but for lengths, Σ_t G[t, k_t] with a table G[t, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,40 +15,11 @@ from pellucid._core.arrays import unit_rows
 from pellucid._core.checks import as_array, as_matrix, check_finite
 from pellucid._core.kernels import kernel
 from pellucid._core.threads import one_blas_thread, run_rows
-from pellucid.metrics import mean_average_precision, top_k
-from pellucid.search.engines.exact import ExactEngine
+from pellucid.metrics import top_k
+from pellucid.search.tokens import TokenQueries, codebook, unit_tokens
 
 # table entries and scores held at a time
 ENTRIES = 1 << 22
-# rows for each code that a codebook is learned from, and sweeps of k-means
-PER_CODE = 64
-SWEEPS = 20
-
-
-def unit_tokens(X: ArrayLike, n_tokens: int) -> NDArray[Any]:
-    """Rows (n, d) cut into ``n_tokens`` equal parts, each scaled to unit length; parts of zeros stay."""
-    rows = as_matrix(X, "X")
-    if type(n_tokens) is not int or n_tokens < 1 or rows.shape[1] % n_tokens:
-        raise ValueError(f"n_tokens must divide the dimension {rows.shape[1]}, got {n_tokens!r}.")
-    rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float32)
-    check_finite(rows, "X")
-    return np.asarray(unit_rows(rows.reshape(len(rows), n_tokens, -1)).reshape(rows.shape))
-
-
-@dataclass(frozen=True)
-class TokenQueries:
-    """Queries as codes with scales: token t of query i is ``steps[i] * scales[i, t]`` times entry ``codes[i, t]``."""
-
-    codes: NDArray[np.unsignedinteger[Any]]
-    scales: NDArray[np.uint8]
-    steps: NDArray[np.float32]
-    scale_bits: int
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes to store or send, scales packed to their bits; a token whose scale is zero needs no code."""
-        codes = int(np.count_nonzero(self.scales)) * self.codes.itemsize
-        return codes + -(-self.scales.size * self.scale_bits // 8) + self.steps.nbytes
 
 
 class TokenPool:
@@ -57,8 +27,35 @@ class TokenPool:
 
     Parameters
     ----------
-    codes : (n, T) whole numbers, which entry of the codebook each token is
-    codebook : (K, d/T), one for all tokens, or (T, K, d/T), one for each; entries are scaled to unit length
+    codes : array-like of int of shape (n, T)
+        Which entry of the codebook each token is.
+    codebook : array-like of shape (K, d/T) or (T, K, d/T)
+        One for all tokens, or one for each; entries are scaled to unit length.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n, T)
+        The same, in the smallest type that holds them.
+    codebook : ndarray of shape (1, K, d/T) or (T, K, d/T)
+        Unit vectors in float32.
+
+    Raises
+    ------
+    ValueError
+        If codes and codebook do not fit each other, or an entry has no direction.
+
+    See Also
+    --------
+    pool_report : What a pool saves and what it costs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.search import TokenPool
+    >>> rows = np.random.default_rng(0).standard_normal((50, 8))
+    >>> pool = TokenPool.learn(rows, n_tokens=2, n_codes=16, random_state=0)
+    >>> pool
+    TokenPool(50 items of 2 tokens, 2 codebooks of 16)
     """
 
     def __init__(self, codes: ArrayLike, codebook: ArrayLike) -> None:
@@ -85,13 +82,37 @@ class TokenPool:
     def learn(
         cls, X: ArrayLike, n_tokens: int, n_codes: int = 256, *, shared: bool = False, random_state: int | None = None
     ) -> TokenPool:
-        """Codebooks by k-means on the unit tokens of rows X (n, d), one for each token or one shared by all; and X."""
+        """Learn codebooks by k-means on the unit tokens of rows, and hold these rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        n_tokens : int
+            Parts of a row, a divisor of d.
+        n_codes : int, default=256
+            Entries K of a codebook.
+        shared : bool, default=False
+            Take one codebook for all tokens instead of one for each.
+        random_state : int, default=None
+            Seed of k-means; the same seed gives the same bits.
+
+        Returns
+        -------
+        TokenPool
+            The rows as codes.
+
+        Raises
+        ------
+        ValueError
+            If ``n_tokens`` does not divide d, or there are fewer tokens than codes.
+        """
         rows = unit_tokens(X, n_tokens)
         tokens = rows.reshape(len(rows), n_tokens, -1).swapaxes(0, 1)
         parts = tokens.reshape(1, -1, tokens.shape[2]) if shared else tokens
         if type(n_codes) is not int or not 1 <= n_codes <= parts.shape[1]:
             raise ValueError(f"n_codes must be between 1 and the {parts.shape[1]} tokens there are, got {n_codes!r}.")
-        book = np.stack([_codebook(part, n_codes, random_state) for part in parts])
+        book = np.stack([codebook(part, n_codes, random_state) for part in parts])
         pool = cls(np.zeros((1, n_tokens), dtype=np.int64), book if not shared else book[0])
         pool.codes = pool.encode(rows)
         return pool
@@ -105,24 +126,65 @@ class TokenPool:
 
     @property
     def dimension(self) -> int:
+        """Columns d of the rows that the codes stand for."""
         return int(self.codes.shape[1] * self.codebook.shape[2])
 
     @property
     def nbytes(self) -> int:
-        """What codes and codebook take."""
+        """Bytes that codes and codebook take."""
         return self.codes.nbytes + self.codebook.nbytes
 
     def encode(self, X: ArrayLike) -> NDArray[np.unsignedinteger[Any]]:
-        """Codes (n, T) of rows X (n, d): for each token the nearest entry; of unit vectors that is the one with the
-        largest product. A token of zeros, which is as near to all, gets the first."""
+        """Find the nearest entry for each token.
+
+        Of unit vectors that is the one with the largest product. A token of zeros, which is as near to all, gets the
+        first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, T)
+            Codes.
+
+        Raises
+        ------
+        ValueError
+            If rows have another width, or a value that is not finite.
+        """
         return self._nearest(X)[0]
 
     def decode(self, positions: ArrayLike | None = None) -> NDArray[np.float32]:
-        """The rows (n, d) that the codes stand for; of all items if None."""
+        """Give the rows that the codes stand for.
+
+        Parameters
+        ----------
+        positions : array-like of int of shape (n,), default=None
+            Which items; None takes all.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            Rows of unit tokens, in float32.
+        """
         return self._entries(self.codes if positions is None else self.codes[np.asarray(positions, dtype=np.int64)])
 
     def table(self, queries: ArrayLike) -> NDArray[np.float64]:
-        """G (q, T, K): products of each token of each query with each entry that it may be compared with."""
+        """Multiply each token of each query with each entry that it may be compared with.
+
+        Parameters
+        ----------
+        queries : array-like of shape (q, d)
+            Queries.
+
+        Returns
+        -------
+        ndarray of shape (q, T, K)
+            The table G of which a score is a sum of look-ups.
+        """
         rows = self._rows(queries, "queries").astype(np.float64)
         tokens = rows.reshape(len(rows), self.codes.shape[1], -1).swapaxes(0, 1)
         with one_blas_thread():  # many small products
@@ -130,7 +192,18 @@ class TokenPool:
         return np.ascontiguousarray(table.swapaxes(0, 1))
 
     def scores(self, queries: ArrayLike | TokenQueries) -> NDArray[np.float64]:
-        """Cosines (q, n) of queries with all items."""
+        """Compare queries with all items.
+
+        Parameters
+        ----------
+        queries : array-like of shape (q, d), or TokenQueries
+            Queries, also quantised ones.
+
+        Returns
+        -------
+        ndarray of shape (q, n)
+            Cosines.
+        """
         rows = self.restore(queries) if isinstance(queries, TokenQueries) else self._rows(queries, "queries")
         # items have unit tokens, so their length is √T; a query that is a component has any
         lengths = np.linalg.norm(rows.astype(np.float64), axis=1) * np.sqrt(self.codes.shape[1])
@@ -148,7 +221,35 @@ class TokenPool:
         return out
 
     def search(self, queries: ArrayLike | TokenQueries, k: int = 20) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Positions and cosines (q, k) of the items nearest to each query."""
+        """Find the items nearest to each query.
+
+        Parameters
+        ----------
+        queries : array-like of shape (q, d), or TokenQueries
+            Queries, also quantised ones.
+        k : int, default=20
+            Items per query.
+
+        Returns
+        -------
+        positions : ndarray of shape (q, k)
+            Which items, best first.
+        cosines : ndarray of shape (q, k)
+            How close they are.
+
+        Raises
+        ------
+        ValueError
+            If k is less than 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.search import TokenPool
+        >>> pool = TokenPool([[0, 1], [1, 0]], np.eye(2))
+        >>> pool.search([[1, 0, 0, 4]], k=1)[0].tolist()
+        [[0]]
+        """
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}.")
         rows = self.restore(queries) if isinstance(queries, TokenQueries) else self._rows(queries, "queries")
@@ -161,10 +262,27 @@ class TokenPool:
         return np.concatenate(positions), np.concatenate(best)
 
     def quantise(self, queries: ArrayLike, scale_bits: int = 8) -> TokenQueries:
-        """Queries (q, d), whose tokens may have any length, as codes of this pool's codebook with scales.
+        """Write queries, whose tokens may have any length, as codes of this pool's codebook with scales.
 
         (g, c) = argmin ‖vᵗ − gc‖ over g ≥ 0 and the entries c: since they have unit length, c has the largest product
-        with vᵗ and g is that product, or 0. Scales are rounded to ``scale_bits`` (1 to 8) of the query's largest.
+        with vᵗ and g is that product, or 0.
+
+        Parameters
+        ----------
+        queries : array-like of shape (q, d)
+            Queries.
+        scale_bits : int, default=8
+            Scales are rounded to that many bits (1 to 8) of the query's largest.
+
+        Returns
+        -------
+        TokenQueries
+            Codes and scales.
+
+        Raises
+        ------
+        ValueError
+            If ``scale_bits`` is not from 1 to 8.
         """
         if type(scale_bits) is not int or not 1 <= scale_bits <= 8:
             raise ValueError(f"scale_bits must be a whole number from 1 to 8, got {scale_bits!r}.")
@@ -175,7 +293,18 @@ class TokenPool:
         return TokenQueries(codes, rounded.astype(np.uint8), steps.astype(np.float32), scale_bits)
 
     def restore(self, queries: TokenQueries) -> NDArray[np.float32]:
-        """The vectors (q, d) that quantised queries stand for."""
+        """Give the vectors that quantised queries stand for.
+
+        Parameters
+        ----------
+        queries : TokenQueries
+            Quantised by this pool.
+
+        Returns
+        -------
+        ndarray of shape (q, d)
+            Vectors in float32.
+        """
         entries = self._entries(queries.codes).reshape(*queries.codes.shape, -1)
         scales = queries.scales * queries.steps[:, None]
         return np.asarray((entries * scales[:, :, None]).reshape(len(entries), -1), dtype=np.float32)
@@ -205,23 +334,6 @@ class TokenPool:
         return np.asarray(self.codebook[token, codes].reshape(len(codes), -1))
 
 
-def _codebook(tokens: NDArray[Any], n_codes: int, random_state: int | None) -> NDArray[Any]:
-    """Unit vectors (K, d/T) by k-means on tokens (n, d/T)."""
-    import warnings
-
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
-
-    chosen = np.random.default_rng(random_state).permutation(len(tokens))[: PER_CODE * n_codes]
-    means = KMeans(n_codes, init="random", n_init=1, max_iter=SWEEPS, random_state=random_state)
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct tokens than codes; some are then equal
-        centres: NDArray[Any] = unit_rows(means.fit(tokens[chosen]).cluster_centers_)
-    centres[~centres.any(axis=1), 0] = 1  # opposite tokens may have no direction in the mean: take any
-    return centres
-
-
 @kernel
 def look_up(table: NDArray[Any], codes: NDArray[Any], out: NDArray[Any]) -> None:
     """out[q, i] = Σ_t table[q, t, codes[i, t]]."""
@@ -231,78 +343,3 @@ def look_up(table: NDArray[Any], codes: NDArray[Any], out: NDArray[Any]) -> None
             for t in range(codes.shape[1]):
                 total += table[q, t, codes[i, t]]
             out[q, i] = total
-
-
-class Pool(Protocol):
-    """Anything that ranks items and says how much room they take."""
-
-    def search(self, queries: NDArray[Any], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
-
-    @property
-    def nbytes(self) -> int: ...
-
-
-@dataclass(frozen=True)
-class PoolReport:
-    """What a quantised pool saves and what it costs.
-
-    full_bytes, pool_bytes : the rows in float32, and the pool
-    recall : share of the k nearest rows that the pool returns too
-    score_error : mean difference between a returned score and the cosine with the row itself
-    map_full, map_pool : mAP@k of the rows and of the pool (nan without relevance)
-    """
-
-    full_bytes: int
-    pool_bytes: int
-    k: int
-    recall: float
-    score_error: float
-    map_full: float
-    map_pool: float
-
-    @property
-    def saving(self) -> float:
-        """How many times smaller the pool is."""
-        return self.full_bytes / self.pool_bytes
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.full_bytes:,} bytes as float32, {self.pool_bytes:,} quantised: {self.saving:.1f} times less",
-            f"recall@{self.k} {self.recall:.3f}, scores off by {self.score_error:.4f} on average",
-        ]
-        if not np.isnan(self.map_full):
-            lines.append(f"mAP@{self.k} {self.map_full:.3f} from the rows, {self.map_pool:.3f} from the pool")
-        return "\n".join(lines)
-
-
-def pool_report(
-    pool: Pool, vectors: ArrayLike, queries: ArrayLike, k: int = 20, relevance: ArrayLike | None = None
-) -> PoolReport:
-    """Compare a quantised pool with the rows (n, d) it was made from, on queries (q, d).
-
-    ``pool`` is a :class:`TokenPool` (made from rows with :func:`unit_tokens`: compare it with those) or an engine that
-    is loaded and tells its ``nbytes``. ``relevance`` (q, n) says which items each query should find.
-    """
-    rows, wanted = as_matrix(vectors, "vectors"), as_matrix(queries, "queries")
-    exact = ExactEngine()
-    exact.load([rows], np.ones(len(rows), dtype=bool))
-    nearest, _ = exact.search(wanted, k)
-    found, scores = pool.search(wanted, k)
-    shared = [len(np.intersect1d(a, b)) / len(a) for a, b in zip(nearest, found)]
-    units = unit_rows(wanted.astype(np.float64))
-    true = [unit_rows(rows[places].astype(np.float64)) @ query for places, query in zip(found, units)]
-    quality = np.full(2, np.nan)
-    if relevance is not None:
-        relevant = np.asarray(relevance, dtype=bool)
-        if relevant.shape != (len(wanted), len(rows)):
-            raise ValueError(f"relevance must be {(len(wanted), len(rows))}, but is {relevant.shape}.")
-        quality = np.array([mean_average_precision(np.take_along_axis(relevant, p, 1), k) for p in (nearest, found)])
-    return PoolReport(
-        full_bytes=rows.size * 4,
-        pool_bytes=pool.nbytes,
-        k=k,
-        recall=float(np.mean(shared)),
-        score_error=float(np.abs(np.array(true) - scores).mean()),
-        map_full=float(quality[0]),
-        map_pool=float(quality[1]),
-    )

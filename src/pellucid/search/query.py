@@ -31,8 +31,18 @@ Names = str | Sequence[str]
 class Hit:
     """One result: where it ranks, how close it is, which item it is; :meth:`explain` says why.
 
-    read : gives the item, which is looked up when it is first asked for
-    why : explains the score
+    Attributes
+    ----------
+    rank : int
+        1 for the best.
+    score : float
+        How close it is.
+    position : int
+        Where the item stands in the collection.
+    read : callable
+        Gives the item, which is looked up when it is first asked for.
+    why : callable or None
+        Explains the score; None without a model.
     """
 
     rank: int
@@ -43,15 +53,32 @@ class Hit:
 
     @cached_property
     def item(self) -> dict[str, Any]:
-        """Id and columns."""
+        """Id and columns of the item."""
         return self.read()
 
     @property
     def id(self) -> str:
+        """Id of the item."""
         return str(self.item["id"])
 
     def explain(self, **vocabulary: Any) -> Explanation:
-        """Which concepts make up this score; ``words`` and ``word_vectors`` let it name them."""
+        """Say which concepts make up this score.
+
+        Parameters
+        ----------
+        **vocabulary : dict
+            ``words`` and ``word_vectors`` that name the concepts' parts, and how many of them (``top``).
+
+        Returns
+        -------
+        Explanation
+            One term per concept; print it for a table.
+
+        Raises
+        ------
+        ValueError
+            If the search had no model.
+        """
         if self.why is None:
             raise ValueError("Only a hit that a search with a model returned can be explained.")
         return self.why(**vocabulary)
@@ -71,9 +98,27 @@ class ConceptSearch:
 
     Parameters
     ----------
-    collection : the items, with their vectors as they came
-    model : fitted ``ConceptSubspaces``; without one, items are compared as wholes
-    embed : function from a list of texts to vectors (n, d) as they come, for searching by text
+    collection : Collection
+        The items, with their vectors as they came.
+    model : ConceptSubspaces, default=None
+        A fitted model; without one, items are compared as wholes.
+    embed : callable, default=None
+        From a list of texts to vectors (n, d) as they come, for searching by text.
+
+    Raises
+    ------
+    ValueError
+        If the model was fitted on another number of dimensions.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from pellucid import ConceptSubspaces
+    >>> from pellucid.search import Collection, ConceptSearch
+    >>> model = ConceptSubspaces(1, center=False).fit([[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"])
+    >>> collection = Collection.create(mkdtemp(), [[1, 0], [0, 1], [3, 4]], ["purr", "bark", "both"])
+    >>> [hit.id for hit in ConceptSearch(collection, model).search("both", "dog", k=1)]
+    ['bark']
     """
 
     def __init__(
@@ -102,18 +147,37 @@ class ConceptSearch:
         score: str = "cosine",
         where: Any = None,
     ) -> list[Hit] | list[list[Hit]]:
-        """The k items nearest to x as seen through a concept, or several together; all of x if None.
+        """Find the items nearest to x as seen through a concept, or several together.
 
         Parameters
         ----------
-        x : a vector, the id of an item (which is then left out of its own results), a text if ``embed`` was given, or
-            a batch of vectors (a list of hits each)
-        diverse : choose the k among a longer list so that they differ, in the concept if one is given
-        without : concepts to take out of the query first
-        score : "cosine" of the projected query and an item (the paper's), or "gated", which also asks how much of the
-            concept the item has (``model.fit_gate`` first; see ``ConceptSubspaces.gated_scores``)
-        where : a filter on the columns of the items, in the language of the collection's engine; see
-            ``Collection.search``
+        x : str, array-like of shape (d,) or (q, d)
+            The id of an item (which is then left out of its own results), a text if ``embed`` was given, a vector, or a
+            batch of vectors.
+        concept : str or list of str, default=None
+            What to look for in x; None takes all of it.
+        k : int, default=20
+            Most hits.
+        diverse : bool, default=False
+            Choose the k among a longer list so that they differ, in the concept if one is given.
+        without : str or list of str, default=None
+            Concepts to take out of the query first.
+        score : {"cosine", "gated"}, default="cosine"
+            The cosine of the projected query and an item (the paper's), or a score that also asks how much of the
+            concept the item has (``model.fit_gate`` first; see ``ConceptSubspaces.gated_scores``).
+        where : object, default=None
+            A filter on the columns of the items, in the language of the collection's engine; see
+            :meth:`Collection.search`.
+
+        Returns
+        -------
+        list of Hit, or list of list of Hit
+            Best first; for a batch a list each.
+
+        Raises
+        ------
+        ValueError
+            If a concept or an item is not known, or there is no model that knows concepts.
         """
         asked = self._checked(concept, without, score)
         query, own = self._query(x)
@@ -129,7 +193,22 @@ class ConceptSearch:
         return results if not isinstance(x, str) and np.ndim(x) == 2 else results[0]
 
     def near(self, points: NDArray[Any], k: int = 20, where: Any = None) -> list[list[Hit]]:
-        """The items nearest to points (n, d) that are prepared already, such as atoms."""
+        """Find the items nearest to points that are prepared already, such as atoms.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n, d)
+            The points.
+        k : int, default=20
+            Most hits per point.
+        where : object, default=None
+            A filter on the columns of the items; see :meth:`Collection.search`.
+
+        Returns
+        -------
+        list of list of Hit
+            A list for each point, best first.
+        """
         asked = _Asked(None, None, "cosine")
         return [self._hits(row, asked, *found) for row, found in zip(points, self._ranked(points, asked, k, where))]
 
@@ -143,8 +222,33 @@ class ConceptSearch:
         score: str = "cosine",
         **vocabulary: Any,
     ) -> Explanation:
-        """Which concepts make up the score that a search for x gives y, both items, vectors or texts; ``words`` and
-        ``word_vectors`` let it name them."""
+        """Say which concepts make up the score that a search for x gives y.
+
+        Parameters
+        ----------
+        x : str or array-like of shape (d,)
+            The query: an item, a text or a vector.
+        y : str or array-like of shape (d,)
+            What it is compared with: the same.
+        concept : str or list of str, default=None
+            The concept that was searched by.
+        without : str or list of str, default=None
+            Concepts that were taken out of the query first.
+        score : {"cosine", "gated"}, default="cosine"
+            Which score to explain.
+        **vocabulary : dict
+            ``words`` and ``word_vectors`` that name the concepts' parts, and how many of them (``top``).
+
+        Returns
+        -------
+        Explanation
+            One term per concept; print it for a table.
+
+        Raises
+        ------
+        ValueError
+            If there is no model, or a concept or an item is not known.
+        """
         asked = self._checked(concept, without, score)
         return self._explained(self._query(x)[0], self._query(y)[0], asked, None, **vocabulary)
 
@@ -252,7 +356,34 @@ class ConceptSearch:
 
 
 def stored_model(model: Any, collection: Collection) -> Any:
-    """The model as it meets the rows of a collection: the same, unless an earlier version prepared them already."""
+    """Give the model as it meets the rows of a collection: the same, unless an earlier version prepared them already.
+
+    Parameters
+    ----------
+    model : ConceptSubspaces or None
+        A fitted model.
+    collection : Collection
+        The items.
+
+    Returns
+    -------
+    ConceptSubspaces or None
+        The model, or a copy that prepares nothing.
+
+    Raises
+    ------
+    ValueError
+        If the rows were prepared for another model.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from pellucid import ConceptSubspaces
+    >>> from pellucid.search import Collection, stored_model
+    >>> model = ConceptSubspaces(1).fit([[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"])
+    >>> stored_model(model, Collection.create(mkdtemp(), [[1, 0], [0, 1]])) is model
+    True
+    """
     kept = collection.preparation
     before = getattr(model, "preparation_", None)
     if before is None or not before.center:  # to normalise once more changes nothing

@@ -31,16 +31,43 @@ class EngineError(RuntimeError):
 
 
 class Engine(ABC):
-    """Ranks rows by cosine. The keywords of an engine's constructor are its options: plain values, since a collection
-    writes them into its manifest."""
+    """What ranks rows by cosine.
+
+    The keywords of an engine's constructor are its options: plain values, since a collection writes them into its
+    manifest.
+
+    See Also
+    --------
+    make_engine : Makes one by its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.search import make_engine
+    >>> engine = make_engine("exact")
+    >>> engine.load([np.eye(3)], np.ones(3, dtype=bool))
+    >>> engine.search(np.array([[1.0, 2.0, 0.0]]), k=1)[0].tolist()
+    [[1]]
+    """
 
     @classmethod
     def storable_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options as a collection may write them down: without passwords."""
+        """Give the options as a collection may write them down: without passwords.
+
+        Parameters
+        ----------
+        options : dict
+            Keywords of the constructor.
+
+        Returns
+        -------
+        dict
+            What may be kept.
+        """
         return dict(options)
 
     def ready(self) -> None:  # noqa: B027 most engines are
-        """Raise `EngineError` if what the engine needs, such as a server, cannot be reached."""
+        """Raise :class:`EngineError` if what the engine needs, such as a server, cannot be reached."""
 
     @abstractmethod
     def load(
@@ -55,28 +82,73 @@ class Engine(ABC):
 
         Parameters
         ----------
-        segments : the blocks of rows (n, d) of a collection, in order; a block never changes, new ones come at the end
-        alive : (n_total,) which rows still count
-        keys : one for each block, none if nothing is known about them. Blocks with the same key hold the same rows:
-            an engine that has seen the first of them before, in this session or another, need only take in the rest
-        folder : where the engine may keep files of its own; what is there is a copy of what the rows say, never more
-        items : for each block a pyarrow table with the columns of its items; none if nobody will filter
+        segments : list of ndarray of shape (n, d)
+            The blocks of rows of a collection, in order; a block never changes, new ones come at the end.
+        alive : ndarray of shape (n_total,)
+            Which rows still count.
+        keys : list of str, default=()
+            One for each block, none if nothing is known about them. Blocks with the same key hold the same rows: an
+            engine that has seen the first of them before, in this session or another, need only take in the rest.
+        folder : Path, default=None
+            Where the engine may keep files of its own; what is there is a copy of what the rows say, never more.
+        items : list of pyarrow.Table, default=()
+            For each block the columns of its items; none if nobody will filter.
         """
 
     @abstractmethod
     def search(
         self, queries: NDArray[Any], k: int, where: Any = None, center: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Positions and cosines (q, min(k, alive rows)) of the nearest rows, best first; from any number of threads.
+        """Find the nearest rows; from any number of threads.
 
-        ``where`` is a filter in the engine's own language; only rows that pass it count. With a ``center`` μ (d,) the
-        cosines are those of (ĉ − μ) for the rows ĉ at unit length: what a model sees of raw rows that it centres. An
-        index that cannot know the centre finds a longer list by ĉ·q, which is then ranked exactly.
+        Parameters
+        ----------
+        queries : ndarray of shape (q, d)
+            What to look for.
+        k : int
+            Most rows per query.
+        where : object, default=None
+            A filter in the engine's own language; only rows that pass it count.
+        center : ndarray of shape (d,), default=None
+            With a centre μ the cosines are those of (ĉ − μ) for the rows ĉ at unit length: what a model sees of raw
+            rows that it centres. An index that cannot know the centre finds a longer list by ĉ·q, which is then ranked
+            exactly.
+
+        Returns
+        -------
+        positions : ndarray of shape (q, min(k, alive rows))
+            Which rows, best first.
+        cosines : ndarray of the same shape
+            How close they are.
         """
 
 
 def make_engine(name: str, /, **options: Any) -> Engine:
-    """The engine of that name with these options."""
+    """Make the engine of that name.
+
+    Parameters
+    ----------
+    name : str
+        One of ``ENGINES``.
+    **options : object
+        Keywords of its constructor.
+
+    Returns
+    -------
+    Engine
+        The engine, without rows.
+
+    Raises
+    ------
+    ValueError
+        If there is no such engine, it has no such option, or it needs one that is not given.
+
+    Examples
+    --------
+    >>> from pellucid.search import make_engine
+    >>> type(make_engine("exact")).__name__
+    'ExactEngine'
+    """
     factory = engine_class(name)
     known = inspect.signature(factory).parameters
     for option in options:
@@ -89,7 +161,23 @@ def make_engine(name: str, /, **options: Any) -> Engine:
 
 
 def engine_class(name: str) -> type[Engine]:
-    """The class behind a name."""
+    """Find the class behind a name.
+
+    Parameters
+    ----------
+    name : str
+        One of ``ENGINES``.
+
+    Returns
+    -------
+    type
+        A subclass of :class:`Engine`, imported now.
+
+    Raises
+    ------
+    ValueError
+        If there is no such engine.
+    """
     if name not in ENGINES:
         raise ValueError(f"There is no engine {name!r}: {did_you_mean(name, ENGINES)}")
     module, _, cls = ENGINES[name].partition(":")

@@ -81,7 +81,8 @@ class DatabaseEngine(Engine):
 
     Parameters
     ----------
-    table : where the rows are in the database; a name made from the first rows if None
+    table : str or None
+        Where the rows are in the database; a name made from the first rows if None.
     """
 
     place = "The database"  # as it is called in messages

@@ -100,7 +100,19 @@ class _Loaded:
 
 
 class ExactEngine(Engine):
-    """Every row is looked at; the ids are those of a ranking in float64."""
+    """Look at every row; the ids are those of a ranking in float64.
+
+    ``where`` is a condition as pyarrow takes it for Parquet files, such as ``[("year", ">", 1999)]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.search.engines.exact import ExactEngine
+    >>> engine = ExactEngine()
+    >>> engine.load([np.eye(3)], np.ones(3, dtype=bool))
+    >>> engine.search(np.array([[1.0, 2.0, 0.0]]), k=2)[0].tolist()
+    [[1, 0]]
+    """
 
     def __init__(self) -> None:
         self._inverse: dict[str, Doubles] = {}

@@ -37,15 +37,29 @@ class FaissEngine(Engine):
 
     Parameters
     ----------
-    kind : "flat" (all rows are looked at), "hnsw" (a graph of neighbours is walked) or "ivfpq" (rows are coded by
-        product quantisation and kept in lists, of which the nearest are looked at)
-    links, ef_construction : neighbours of a row in the graph, and how many are looked at to find them
-    ef_search : how many rows a walk keeps in view; more find more and take longer
-    lists, probes : number of lists (the root of the number of rows if None) and how many of them are looked at (a
-        tenth, at least 16, if None)
-    code_bytes : bytes of a coded row, a divisor of the dimension (the least that is an eighth of it if None)
-    refine : how many coded rows are looked at again, for each that is asked for; 0 trusts the codes and never touches
-        the stored rows, so that scores are approximate (rows that a model centres are looked at all the same)
+    kind : {"flat", "hnsw", "ivfpq"}, default="flat"
+        All rows are looked at, a graph of neighbours is walked, or rows are coded by product quantisation and kept in
+        lists, of which the nearest are looked at.
+    links : int, default=32
+        Neighbours of a row in the graph.
+    ef_construction : int, default=40
+        How many rows are looked at to find them.
+    ef_search : int, default=80
+        How many rows a walk keeps in view; more find more and take longer.
+    lists : int, default=None
+        Number of lists; the root of the number of rows if None.
+    probes : int, default=None
+        How many of them are looked at; a tenth, at least 16, if None.
+    code_bytes : int, default=None
+        Bytes of a coded row, a divisor of the dimension; the least that is an eighth of it if None.
+    refine : int, default=4
+        How many coded rows are looked at again, for each that is asked for; 0 trusts the codes and never touches the
+        stored rows, so that scores are approximate (rows that a model centres are looked at all the same).
+
+    Raises
+    ------
+    ValueError
+        If an option is out of its range.
     """
 
     def __init__(

@@ -15,17 +15,26 @@ TOKEN = "PELLUCID_ENGINE_TOKEN"
 
 
 class GraphEngine(DatabaseEngine):
-    """Keeps the options, and what is secret out of the collection.
+    """An engine with a graph of neighbours: it keeps the options, and what is secret out of the collection.
 
     Parameters
     ----------
-    dsn : address of the server; in the collection's own folder if None
-    table : where the rows are on the server; a name made from the first rows if None
-    kind : "hnsw" (a graph of neighbours is walked) or "flat" (all rows are looked at)
-    links, ef_construction : neighbours of a row in the graph, and how many are looked at to find them
-    ef_search : how many rows a walk keeps in view
-    timeout : seconds to wait for an answer
-    token : what the server knows you by; not kept with the collection (set PELLUCID_ENGINE_TOKEN)
+    dsn : str, default=None
+        Address of the server; in the collection's own folder if None.
+    table : str, default=None
+        Where the rows are on the server; a name made from the first rows if None.
+    kind : {"hnsw", "flat"}, default="hnsw"
+        A graph of neighbours is walked, or all rows are looked at.
+    links : int, default=16
+        Neighbours of a row in the graph.
+    ef_construction : int, default=64
+        How many rows are looked at to find them.
+    ef_search : int, default=80
+        How many rows a walk keeps in view.
+    timeout : int, default=30
+        Seconds to wait for an answer.
+    token : str, default=None
+        What the server knows you by; not kept with the collection (set PELLUCID_ENGINE_TOKEN).
     """
 
     def __init__(

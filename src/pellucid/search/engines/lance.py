@@ -30,19 +30,27 @@ KEPT = timedelta(hours=1)
 
 
 class LanceEngine(DatabaseEngine):
-    """Inner products of unit vectors in a Lance table, whose other columns are those of the items; ``where`` is a
-    condition in SQL on them.
+    """Inner products of unit vectors in a Lance table, whose other columns are those of the items.
+
+    ``where`` is a condition in SQL on these columns.
 
     Parameters
     ----------
-    dsn : folder or address of the database, as LanceDB takes it; in the collection's own folder if None
-    table : name of the table; made from the first rows if None
-    kind : "ivfpq" (rows are coded by product quantisation and kept in lists, of which the nearest are looked at) or
-        "flat" (all rows are looked at)
-    lists, probes : number of lists (the root of the number of rows if None) and how many of them are looked at (a
-        tenth, at least 16, if None)
-    code_bytes : bytes of a coded row, a divisor of the dimension (LanceDB chooses if None)
-    refine : how many coded rows are looked at again, for each that is asked for
+    dsn : str, default=None
+        Folder or address of the database, as LanceDB takes it; in the collection's own folder if None.
+    table : str, default=None
+        Name of the table; made from the first rows if None.
+    kind : {"ivfpq", "flat"}, default="ivfpq"
+        Rows are coded by product quantisation and kept in lists, of which the nearest are looked at, or all rows are
+        looked at.
+    lists : int, default=None
+        Number of lists; the root of the number of rows if None.
+    probes : int, default=None
+        How many of them are looked at; a tenth, at least 16, if None.
+    code_bytes : int, default=None
+        Bytes of a coded row, a divisor of the dimension; LanceDB chooses if None.
+    refine : int, default=4
+        How many coded rows are looked at again, for each that is asked for.
     """
 
     def __init__(

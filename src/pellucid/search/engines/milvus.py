@@ -25,8 +25,11 @@ GROWING = " and more"
 
 
 class MilvusEngine(GraphEngine):
-    """Inner products of unit vectors in a Milvus collection, with the columns of the items as dynamic fields; ``where``
-    is a Milvus expression on them. Milvus Lite serves a collection's own folder; see `GraphEngine` for the options."""
+    """Inner products of unit vectors in a Milvus collection, with the columns of the items as dynamic fields.
+
+    ``where`` is a Milvus expression on them. Milvus Lite serves a collection's own folder; see :class:`GraphEngine` for
+    the options.
+    """
 
     def _set_up(self) -> None:
         self._milvus = require("pymilvus", "milvus")

@@ -21,18 +21,28 @@ INDEXED = 2000
 
 
 class PostgresEngine(DatabaseEngine):
-    """Inner products of unit vectors in a table; ``where`` is a condition in SQL on the column ``item`` (jsonb), or a
-    pair of a condition with ``%s`` in it and the values to bind.
+    """Inner products of unit vectors in a table of PostgreSQL with pgvector.
+
+    ``where`` is a condition in SQL on the column ``item`` (jsonb), or a pair of a condition with ``%s`` in it and the
+    values to bind.
 
     Parameters
     ----------
-    dsn : connection string of libpq; a password in it is not kept with the collection (use PGPASSWORD or a password
-        file)
-    table : name of the table, with a schema before a dot if you like; made from the first rows if None
-    kind : "hnsw" (a graph of neighbours is walked) or "flat" (all rows are looked at)
-    links, ef_construction : neighbours of a row in the graph, and how many are looked at to find them
-    ef_search : how many rows a walk keeps in view, at most 1000
-    timeout : seconds to wait for a connection or an answer
+    dsn : str
+        Connection string of libpq; a password in it is not kept with the collection (use PGPASSWORD or a password
+        file).
+    table : str, default=None
+        Name of the table, with a schema before a dot if you like; made from the first rows if None.
+    kind : {"hnsw", "flat"}, default="hnsw"
+        A graph of neighbours is walked, or all rows are looked at.
+    links : int, default=16
+        Neighbours of a row in the graph.
+    ef_construction : int, default=64
+        How many rows are looked at to find them.
+    ef_search : int, default=80
+        How many rows a walk keeps in view, at most 1000.
+    timeout : int, default=30
+        Seconds to wait for a connection or an answer.
     """
 
     def __init__(

@@ -22,11 +22,11 @@ NAMED = 10_000
 
 
 class QdrantEngine(GraphEngine):
-    """Inner products of unit vectors in a Qdrant collection, with the columns of the items as payload; ``where`` is a
-    Qdrant filter on them, as a dictionary, in JSON, or as ``qdrant_client.models.Filter``.
+    """Inner products of unit vectors in a Qdrant collection, with the columns of the items as payload.
 
-    Qdrant's local mode, which looks at all rows and is meant for small collections and one process, serves a
-    collection's own folder; see `GraphEngine` for the options.
+    ``where`` is a Qdrant filter on them, as a dictionary, in JSON, or as ``qdrant_client.models.Filter``. Qdrant's
+    local mode, which looks at all rows and is meant for small collections and one process, serves a collection's own
+    folder; see :class:`GraphEngine` for the options.
     """
 
     def _set_up(self) -> None:
