@@ -1,4 +1,16 @@
-"""Pellucid: vectors nobody can read, taken apart into parts that people can read."""
+"""Pellucid: vectors nobody can read, taken apart into parts that people can read.
+
+Examples
+--------
+>>> import pellucid
+>>> scenes = pellucid.datasets.load_scenes()
+>>> model = pellucid.ConceptSubspaces(4, max_iter=1).fit(scenes.vectors, scenes.coarse, scenes.coarse_names)
+>>> scenes.texts[4]
+'Beside three folding chairs, a black kitten rubs against a round table.'
+>>> most = model.shares(scenes.vectors[4:5])[0].argsort()[-2:]
+>>> model.concept_names_[most].tolist()
+['furniture', 'animal']
+"""
 
 import importlib
 

@@ -30,18 +30,50 @@ def create_app(
     limits: Limits | None = None,
     image_shape: Sequence[int] | None = None,
 ) -> FastAPI:
-    """The service as an ASGI application.
+    """Make the service as an ASGI application.
 
     Parameters
     ----------
-    collection : ``Collection``, or the folder of one
-    model : fitted ``ConceptSubspaces``, or its file, in which renamed concepts are then saved; a model of binary
-        concepts or of clusters; or a list of these, at most one of each kind; None for a map and plain search alone
-    words, word_vectors : vocabulary for captions; without it the words of the items' own texts are used
-    token : what a client must know; compared in constant time
-    hosts : names by which the service may be addressed; None for any, which needs a token
-    limits : what one request may ask for
-    image_shape : (height, width), or (height, width, 3), if the vectors are pictures: then parts and atoms are shown so
+    collection : Collection, str or path
+        The items, or the folder they are in.
+    model : ConceptSubspaces, model of binary concepts or of clusters, str, path, or list of these, default=None
+        A fitted model, or its file, in which renamed concepts are then saved; or a list, at most one of each kind; None
+        for a map and plain search alone.
+    words : list of str, default=None
+        Vocabulary for captions; without it the words of the items' own texts are used.
+    word_vectors : array-like of shape (n_words, d), default=None
+        Its vectors.
+    token : str, default=None
+        What a client must know; compared in constant time.
+    hosts : sequence of str, default=LOCAL_HOSTS
+        Names by which the service may be addressed; None for any, which needs a token.
+    limits : Limits, default=None
+        What one request may ask for.
+    image_shape : tuple of int, default=None
+        (height, width), or (height, width, 3), if the vectors are pictures: then parts and atoms are shown so.
+
+    Returns
+    -------
+    fastapi.FastAPI
+        The application, for any ASGI server.
+
+    Raises
+    ------
+    ValueError
+        If a token is needed or too short, or model and collection do not fit each other.
+
+    See Also
+    --------
+    explore : Serves it in the background, and opens the page.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempfile import mkdtemp
+    >>> from pellucid.explorer import create_app
+    >>> from pellucid.search import Collection
+    >>> create_app(collection=Collection.create(mkdtemp(), np.eye(3))).title
+    'Pellucid explorer'
     """
     require("fastapi", "explore")
     check_token(token, needed=hosts is None)

@@ -13,10 +13,22 @@ SHORTEST_TOKEN = 16
 class Limits:
     """Most that one request may ask for.
 
-    body : bytes in the body of a request
-    k : results of one search, or items in one list
-    batch : queries in one search, or pairs in one explanation
-    seconds : until the answer begins
+    Parameters
+    ----------
+    body : int, default=1048576
+        Bytes in the body of a request.
+    k : int, default=1000
+        Results of one search, or items in one list.
+    batch : int, default=64
+        Queries in one search, or pairs in one explanation.
+    seconds : float, default=30.0
+        Until the answer begins.
+
+    Examples
+    --------
+    >>> from pellucid.explorer import Limits
+    >>> Limits(k=100)
+    Limits(body=1048576, k=100, batch=64, seconds=30.0)
     """
 
     body: int = 1 << 20

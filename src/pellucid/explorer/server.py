@@ -17,7 +17,53 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """A running explorer: ``url`` is its address, :meth:`stop` ends it."""
+    """A running explorer: ``url`` is its address, :meth:`stop` ends it.
+
+    It also ends with the ``with`` block it is used in, or with Python.
+
+    Parameters
+    ----------
+    app : fastapi.FastAPI
+        The application, of :func:`pellucid.explorer.create_app`.
+    host : str
+        Address to bind to.
+    port : int
+        Port to bind to; 0 takes a free one.
+    token : str or None
+        What a client must know.
+
+    Attributes
+    ----------
+    app : fastapi.FastAPI
+        The application.
+    host : str
+        Address it is bound to.
+    port : int
+        Port it is bound to.
+    address : str
+        Where it is, without the token.
+    url : str
+        Where it is, with the token.
+
+    Raises
+    ------
+    OSError
+        If the port is taken.
+
+    See Also
+    --------
+    explore : Starts one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempfile import mkdtemp
+    >>> from pellucid.explorer import serve
+    >>> from pellucid.search import Collection
+    >>> with serve(Collection.create(mkdtemp(), np.eye(3))) as server:
+    ...     server.address == f"http://127.0.0.1:{server.port}/"
+    True
+    """
 
     def __init__(self, app: FastAPI, host: str, port: int, token: str | None) -> None:
         uvicorn = require("uvicorn", "explore")
@@ -40,7 +86,18 @@ class Server:
         self._server.run(sockets=[self._socket])
 
     def start(self) -> Server:
-        """Serve in the background; returns when requests are answered."""
+        """Serve in the background; returns when requests are answered.
+
+        Returns
+        -------
+        Server
+            The server itself.
+
+        Raises
+        ------
+        RuntimeError
+            If it could not be started.
+        """
         self._thread.start()
         while not self._server.started:
             if not self._thread.is_alive():
@@ -92,7 +149,45 @@ def bind(host: str, port: int) -> socket.socket:
 def serve(
     collection: Any, model: Any = None, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None, **more: Any
 ) -> Server:
-    """An explorer on that address, not started yet; ``more`` goes to :func:`pellucid.explorer.create_app`."""
+    """Make an explorer on an address, not started yet.
+
+    Parameters
+    ----------
+    collection : Collection, str or path
+        The items, or the folder they are in.
+    model : fitted model, str, path, or list of these, default=None
+        What the page shows beside the items; see :func:`pellucid.explorer.create_app`.
+    host : str, default="127.0.0.1"
+        Address to bind to; any other than this machine's own needs a token.
+    port : int, default=0
+        Port to bind to; 0 takes a free one.
+    token : str, default=None
+        What a client must know, at least 16 printable ASCII characters.
+    **more : object
+        Further arguments of :func:`pellucid.explorer.create_app`.
+
+    Returns
+    -------
+    Server
+        To be started in the background by ``start()``, or in the foreground by ``run()``.
+
+    Raises
+    ------
+    ValueError
+        If a token is needed or too short.
+    OSError
+        If the port is taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempfile import mkdtemp
+    >>> from pellucid.explorer import serve
+    >>> from pellucid.search import Collection
+    >>> with serve(Collection.create(mkdtemp(), np.eye(3))).start() as server:
+    ...     server.url.startswith("http://127.0.0.1:")
+    True
+    """
     from pellucid.explorer import LOCAL_HOSTS, create_app
 
     check_token(token, needed=not is_local(host))
@@ -106,17 +201,38 @@ def explore(collection: Any, model: Any = None, *, open_browser: bool = True, **
 
     Parameters
     ----------
-    collection : ``Collection``, or the folder of one
-    model : fitted ``ConceptSubspaces``, or its file (a concept renamed on the page is saved in it), a model of binary
-        concepts or of clusters, or a list of these
-    open_browser : bool, whether to show the page
-    settings : ``host`` (127.0.0.1), ``port`` (a free one), ``token`` (needed for any other host), the ``words`` and
-        ``word_vectors`` that captions are made of, and the ``image_shape`` of vectors that are pictures
+    collection : Collection, str or path
+        The items, or the folder they are in.
+    model : fitted model, str, path, or list of these, default=None
+        A fitted ``ConceptSubspaces``, or its file (a concept renamed on the page is saved in it), a model of binary
+        concepts or of clusters, or a list of these.
+    open_browser : bool, default=True
+        Show the page.
+    **settings : object
+        ``host`` (127.0.0.1), ``port`` (a free one), ``token`` (needed for any other host), the ``words`` and
+        ``word_vectors`` that captions are made of, and the ``image_shape`` of vectors that are pictures.
 
     Returns
     -------
     Server
         Its ``url``, and ``stop()``; it also ends with the ``with`` block it is used in, or with Python.
+
+    Raises
+    ------
+    ValueError
+        If a token is needed or too short, or model and collection do not fit each other.
+    OSError
+        If the port is taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pellucid
+    >>> from tempfile import mkdtemp
+    >>> collection = pellucid.search.Collection.create(mkdtemp(), np.eye(3))
+    >>> with pellucid.explore(collection, open_browser=False) as server:
+    ...     server.url.startswith("http://127.0.0.1:")
+    True
     """
     server = serve(collection, model, **settings).start()
     if open_browser:
