@@ -64,7 +64,7 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         Index of the concept of each atom.
     concept_names_ : ndarray of shape (S,)
         Names.
-    objective_ : ndarray of shape (n_iter_ + 1,)
+    objective_ : ndarray of shape (sweeps + 1,)
         Mean squared error per row (plus ridge term): at the start and after each sweep.
     n_iter_ : int
         Sweeps made.
