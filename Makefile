@@ -52,6 +52,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy --strict --package pellucid.solvers
+	$(BIN)/python tools/docstrings.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from functools import cached_property
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import pellucid
 
+MEMBERS = (FunctionType, property, cached_property)
 ROOMS = [name for name, home in pellucid._PUBLIC.items() if home is None]
 
 
@@ -54,6 +56,6 @@ def own_members(cls: type) -> list[str]:
             found |= {
                 name: value
                 for name, value in vars(base).items()
-                if isinstance(inspect.unwrap(getattr(value, "__func__", value)), (property, type(own_members)))
+                if isinstance(inspect.unwrap(getattr(value, "__func__", value)), MEMBERS)
             }
-    return [name for name in found if not name.startswith("_") and inspect.getdoc(getattr(cls, name))]
+    return [name for name in found if not name.startswith("_")]

@@ -32,9 +32,27 @@ __all__ = [
 
 
 def average_precision(relevance: ArrayLike, k: int = 20) -> NDArray[np.float64]:
-    """AP@k of ranked lists: relevance (n, ≥k) of 0/1, best first → (n,).
+    """Average precision of ranked lists, AP@k.
 
-    Σ over the first k of precision@i·rel_i, divided by the number of relevant ones among the k returned (0 if none).
+    The sum of precision@i over the relevant ones among the first k, divided by how many those are (0 if none).
+
+    Parameters
+    ----------
+    relevance : array-like of shape (n, length)
+        Whether each item of a list is relevant, 0 or 1, best first; one list per row.
+    k : int, default=20
+        How far down the lists to look.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        AP@k of each list.
+
+    Examples
+    --------
+    >>> from pellucid.metrics import average_precision
+    >>> average_precision([[1, 0, 1, 0], [0, 0, 0, 1]]).round(3).tolist()
+    [0.833, 0.25]
     """
     ranked = np.asarray(relevance, dtype=np.float64)
     if ranked.ndim != 2:
@@ -45,12 +63,51 @@ def average_precision(relevance: ArrayLike, k: int = 20) -> NDArray[np.float64]:
 
 
 def mean_average_precision(relevance: ArrayLike, k: int = 20) -> float:
-    """Mean of :func:`average_precision` over the lists."""
+    """Mean of :func:`average_precision` over the lists, mAP@k.
+
+    Parameters
+    ----------
+    relevance : array-like of shape (n, length)
+        Whether each item of a list is relevant, 0 or 1, best first; one list per row.
+    k : int, default=20
+        How far down the lists to look.
+
+    Returns
+    -------
+    float
+        The mean of AP@k.
+
+    Examples
+    --------
+    >>> from pellucid.metrics import mean_average_precision
+    >>> mean_average_precision([[1, 1, 0, 0], [0, 1, 0, 0]])
+    0.75
+    """
     return float(average_precision(relevance, k).mean())
 
 
 def top_k(scores: NDArray[Any], k: int) -> NDArray[np.int64]:
-    """Columns of the k largest scores of each row, best first; ties by position."""
+    """Columns of the k largest scores of each row, best first.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, m)
+        Of equal scores the one further left comes first.
+    k : int
+        How many; all if there are fewer.
+
+    Returns
+    -------
+    ndarray of shape (n, min(k, m))
+        Numbers of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.metrics import top_k
+    >>> top_k(np.array([[0.1, 0.9, 0.9, 0.4]]), 3).tolist()
+    [[1, 2, 3]]
+    """
     k = min(k, scores.shape[1])
     if k < scores.shape[1]:
         parted = np.argpartition(-scores, k, axis=1)
@@ -69,12 +126,18 @@ def top_k(scores: NDArray[Any], k: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """How well one concept at a time retrieves (mAP@k, mean over all pairs of a query and a concept that it has).
+    """How well one concept at a time retrieves: mAP@k, the mean over all pairs of a query and a concept that it has.
 
-    general : a candidate is relevant if it has the concept
-    sub : a candidate is relevant if it shares one of the query's fine labels under the concept (nan if none given)
-    per_concept : (S, 2) the same for each concept (nan where no query has it)
-    pairs : number of pairs
+    Attributes
+    ----------
+    general : float
+        Where a candidate is relevant if it has the concept.
+    sub : float
+        Where a candidate is relevant if it shares one of the query's fine labels under the concept; nan without them.
+    per_concept : ndarray of shape (S, 2)
+        The same two for each concept; nan where no query has it.
+    pairs : int
+        Number of pairs.
     """
 
     general: float
@@ -96,17 +159,49 @@ def concept_retrieval(
     k: int = 20,
     score: Callable[[NDArray[Any], int], NDArray[Any]] | None = None,
 ) -> Retrieval:
-    """The protocol of paper 1's Tables 2 to 4: each query that has a concept, projected onto it, ranks the candidates.
+    """Rank candidates by each concept that a query has, and see which have it too (paper 1, Tables 2 to 4).
 
     Parameters
     ----------
-    model : fitted ``ConceptSubspaces``, or None for the unfiltered cosine
-    queries, candidates : (n, d), (n_candidates, d), raw: the model prepares them
-    query_concepts, candidate_concepts : (n, S), (n_candidates, S) of 0/1
-    query_fine, candidate_fine : (n, F), (n_candidates, F) of 0/1, and fine_to_coarse (F,), for sub-labels
-    k : length of the lists
-    score : called with the queries (q, d) that have a concept and its index, returns scores (q, n_candidates); the
-        cosine of projection and candidate if None
+    model : ConceptSubspaces or None
+        Fitted; it projects the queries onto the concept. None ranks by the plain cosine.
+    queries : array-like of shape (n, d)
+        Raw rows: the model prepares them.
+    candidates : array-like of shape (n_candidates, d)
+        Raw rows, too.
+    query_concepts : array-like of shape (n, S)
+        Which concepts each query has, 0 or 1.
+    candidate_concepts : array-like of shape (n_candidates, S)
+        Which concepts each candidate has, 0 or 1.
+    query_fine : array-like of shape (n, F) or None, default=None
+        Fine labels of the queries, 0 or 1; the three that follow go together.
+    candidate_fine : array-like of shape (n_candidates, F) or None, default=None
+        Fine labels of the candidates.
+    fine_to_coarse : array-like of shape (F,) or None, default=None
+        The concept that each fine label belongs to.
+    k : int, default=20
+        Length of the lists.
+    score : callable or None, default=None
+        Called with the queries (q, d) that have a concept and its number, returns scores (q, n_candidates). None is the
+        cosine of projection and candidate.
+
+    Returns
+    -------
+    Retrieval
+        mAP@k in general, by fine label, and for each concept.
+
+    Raises
+    ------
+    ValueError
+        No query has any concept.
+
+    Examples
+    --------
+    >>> from pellucid.metrics import concept_retrieval
+    >>> X, has = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], [[1, 0], [1, 0], [0, 1]]
+    >>> found = concept_retrieval(None, X, X, has, has, k=2)
+    >>> found.general, found.pairs
+    (1.0, 3)
     """
     X = np.asarray(queries)
     has, relevant = np.asarray(query_concepts, dtype=bool), np.asarray(candidate_concepts, dtype=bool)
@@ -153,17 +248,24 @@ def isometry_loss(X: ArrayLike, power: float = 1.0) -> Any:
 
     Parameters
     ----------
-    X : (…, k, D) array, k ≤ D
-        k vectors in rows, or many such sets at once.
+    X : array-like of shape (..., k, D)
+        At most as many rows as they have numbers, k ≤ D; or many such sets at once.
     power : float, default=1.0
-        c; larger punishes lengths other than 1 more.
+        The c of the formula; larger punishes lengths other than 1 more.
 
     Returns
     -------
-    float, or an array of them where X has more than two dimensions
+    float or ndarray of shape (...)
+        The loss of each set.
+
+    Raises
+    ------
+    ValueError
+        There are more rows than they have numbers.
 
     Examples
     --------
+    >>> from pellucid.metrics import isometry_loss
     >>> float(isometry_loss([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]))
     2.0
     """
@@ -179,9 +281,28 @@ def isometry_loss(X: ArrayLike, power: float = 1.0) -> Any:
 
 
 def cka(X: ArrayLike, Y: ArrayLike) -> float:
-    """Centred kernel alignment (paper 2, Eq. 2) of two descriptions, in rows, of the same items: 1 for the same
-    geometry up to scale, rotation and shift; 0 where either has all items in one place. For binary concepts S with
-    weights π, Y is ``S * np.sqrt(weights)``."""
+    """Centred kernel alignment of two descriptions of the same items (paper 2, Eq. 2).
+
+    It is 1 for the same geometry up to scale, rotation and shift, and 0 where either has all items in one place.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        One description, an item in each row.
+    Y : array-like of shape (n, e)
+        The other one. For binary concepts S with weights π this is ``S * np.sqrt(weights)``.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from pellucid.metrics import cka
+    >>> round(cka([[0, 0], [1, 0], [0, 1]], [[5, 5], [5, 3], [7, 5]]), 6)
+    1.0
+    """
     a, b = (unit_scale(np.asarray(rows, dtype=np.float64)) for rows in (X, Y))
     if a.ndim != 2 or b.ndim != 2 or len(a) != len(b):
         raise ValueError(
@@ -205,12 +326,18 @@ def unit_scale(rows: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Recovery:
-    """How well binary concepts were recovered, true ones and found ones matched one to one, complements being equal.
+    """How well binary concepts were recovered; true and found ones are matched one to one, and complements are equal.
 
-    distances : (b,) bits wrong in each true concept; that of a constant where nothing is matched to it
-    exact : number of true concepts without a wrong bit
-    near : number of those whose distance is below half of a constant's
-    false : number of found concepts that are near no true one of their own
+    Attributes
+    ----------
+    distances : ndarray of shape (b,)
+        Bits wrong in each true concept; those of a constant where nothing is matched to it.
+    exact : int
+        Number of true concepts without a wrong bit.
+    near : int
+        Number of those whose distance is below half of a constant's.
+    false : int
+        Number of found concepts that are near no true one of their own.
     """
 
     distances: NDArray[np.int64]
@@ -220,7 +347,28 @@ class Recovery:
 
 
 def binary_recovery(found: ArrayLike, truth: ArrayLike) -> Recovery:
-    """Compare found (p, f) with the true concepts (p, b) of 0 and 1, columns in any order and up to complement."""
+    """Compare binary concepts that were found with the true ones.
+
+    Parameters
+    ----------
+    found : array-like of shape (p, f)
+        Items in rows, concepts in columns, in any order and up to complement; 0 and 1 only.
+    truth : array-like of shape (p, b)
+        The true concepts of the same items.
+
+    Returns
+    -------
+    Recovery
+        Wrong bits of each true concept, and how many were found exactly, nearly and falsely.
+
+    Examples
+    --------
+    >>> from pellucid.metrics import binary_recovery
+    >>> truth = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> found = [[1, 1], [0, 1], [1, 0], [0, 0]]
+    >>> binary_recovery(found, truth).exact
+    2
+    """
     from scipy.optimize import linear_sum_assignment
 
     a, b = np.asarray(found), np.asarray(truth)
@@ -243,10 +391,35 @@ def binary_recovery(found: ArrayLike, truth: ArrayLike) -> Recovery:
 def cosine_neighbours(
     train: ArrayLike, test: ArrayLike, n_neighbors: int = 30, *, block: int = 1 << 24
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The k = ``n_neighbors`` rows of train (n, d) nearest to each row of test (m, d): which (m, k), and the cosines.
+    """Training rows nearest to each test row, and their cosines.
 
-    Products are made in float32, in blocks of at most ``block`` numbers of train, so float16 and memory-mapped rows
-    cost no copy of the whole. Of equal cosines the earlier row comes first; a row of zeros has the cosine 0 with all.
+    Products are made in float32 and in blocks, so float16 and memory-mapped rows cost no copy of the whole. Of equal
+    cosines the earlier row comes first; a row of zeros has the cosine 0 with all.
+
+    Parameters
+    ----------
+    train : array-like of shape (n, d)
+        Rows to find.
+    test : array-like of shape (m, d)
+        Rows whose neighbours are wanted.
+    n_neighbors : int, default=30
+        Neighbours of each, k.
+    block : int, default=1 << 24
+        Most numbers of ``train`` that are held in float32 at a time.
+
+    Returns
+    -------
+    which : ndarray of shape (m, k)
+        Rows of ``train``, nearest first.
+    cosines : ndarray of shape (m, k)
+        Their cosines, float32.
+
+    Examples
+    --------
+    >>> from pellucid.metrics import cosine_neighbours
+    >>> which, cosines = cosine_neighbours([[1, 0], [0, 1], [1, 1]], [[2, 0]], n_neighbors=2)
+    >>> which.tolist(), [f"{cosine:.3f}" for cosine in cosines[0]]
+    ([[0, 2]], ['1.000', '0.707'])
     """
     rows, queries = as_matrix(train, "train"), as_matrix(test, "test")
     check_width(queries, rows.shape[1], "test", "train")
@@ -272,8 +445,35 @@ def merge_neighbours(
     names: NDArray[np.int64],
     queries: NDArray[Any],
 ) -> None:
-    """Let unit rows known (n, d), called names (n,), take the place of farther neighbours of the queries (m, d), which
-    start as which (m, k) of anything and best (m, k) of −∞: for training rows that come block by block."""
+    """Let more training rows take the place of farther neighbours, for rows that come block by block.
+
+    Parameters
+    ----------
+    which : ndarray of shape (m, k)
+        Names of the neighbours so far, of which anything to start with; overwritten.
+    best : ndarray of shape (m, k)
+        Their cosines, float32, −∞ to start with; overwritten.
+    known : ndarray of shape (n, d)
+        More training rows, of unit length.
+    names : ndarray of shape (n,)
+        What to call them, for instance their row numbers.
+    queries : ndarray of shape (m, d)
+        Rows whose neighbours are wanted.
+
+    See Also
+    --------
+    cosine_neighbours : The same for training rows at hand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.metrics import merge_neighbours
+    >>> which, best = np.zeros((1, 1), dtype=np.int64), np.full((1, 1), -np.inf, dtype=np.float32)
+    >>> for name, row in enumerate(np.eye(3, dtype=np.float32)):
+    ...     merge_neighbours(which, best, row[None], np.array([name]), np.array([[0.1, 0.9, 0.0]]))
+    >>> which.tolist()
+    [[1]]
+    """
     from pellucid._core.threads import run_rows
 
     k = which.shape[1]
@@ -294,10 +494,34 @@ def merge_neighbours(
 def neighbour_vote(
     labels: ArrayLike, cosines: ArrayLike, temperature: float = 0.03, hard: bool = False
 ) -> NDArray[Any]:
-    """The label (m,) that neighbours with labels (m, k) and cosines (m, k) vote for.
+    """The label that the neighbours of each item vote for.
 
     A vote weighs exp(cosine / temperature), or 1 if ``hard``. (Paper 4's Appendix J prints a vote that the temperature
     has no influence on; this is what its figures need.) Of equal sums the smaller label wins.
+
+    Parameters
+    ----------
+    labels : array-like of shape (m, k)
+        Labels of the neighbours.
+    cosines : array-like of shape (m, k)
+        Their cosines.
+    temperature : float, default=0.03
+        The smaller, the more the nearest count.
+    hard : bool, default=False
+        Count every neighbour alike.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        The label of each item.
+
+    Examples
+    --------
+    >>> from pellucid.metrics import neighbour_vote
+    >>> neighbour_vote([["a", "b", "b"]], [[0.9, 0.5, 0.4]]).tolist()
+    ['a']
+    >>> neighbour_vote([["a", "b", "b"]], [[0.9, 0.5, 0.4]], hard=True).tolist()
+    ['b']
     """
     names, of = np.unique(np.asarray(labels), return_inverse=True)
     near = np.asarray(cosines, dtype=np.float64)
@@ -321,7 +545,33 @@ def soft_knn_accuracy(
 ) -> float:
     """Share of test rows whose label the nearest training rows by cosine vote for (paper 4, Appendix J).
 
-    >>> soft_knn_accuracy([[1.0, 0.0], [0.0, 1.0]], ["a", "b"], [[1.0, 0.1], [0.2, 1.0]], ["a", "a"], n_neighbors=2)
+    Parameters
+    ----------
+    train : array-like of shape (n, d)
+        Rows with known labels.
+    train_labels : array-like of shape (n,)
+        Their labels.
+    test : array-like of shape (m, d)
+        Rows to label.
+    test_labels : array-like of shape (m,)
+        The labels they should get.
+    n_neighbors : int, default=30
+        Voters of each row; all training rows if there are fewer.
+    temperature : float, default=0.03
+        As for :func:`neighbour_vote`.
+    hard : bool, default=False
+        As for :func:`neighbour_vote`.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from pellucid.metrics import soft_knn_accuracy
+    >>> train, test = [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.1], [0.2, 1.0]]
+    >>> soft_knn_accuracy(train, ["a", "b"], test, ["a", "a"], n_neighbors=2)
     0.5
     """
     known, truth = np.asarray(train_labels), np.asarray(test_labels)
@@ -336,8 +586,26 @@ def soft_knn_accuracy(
 
 
 def matched_labels(labels: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
-    """Clusters (n,) called as the classes of ``truth`` (n,) that they match, both whole numbers from 0: the one-to-one
-    matching that agrees on most items. Clusters without a class get numbers after the last one."""
+    """Call each cluster by the class that it matches, in the one-to-one matching that agrees on most items.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        Clusters, whole numbers from 0.
+    truth : array-like of shape (n,)
+        Classes of the same items, whole numbers from 0.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The clusters, renumbered; clusters without a class get numbers after the last one.
+
+    Examples
+    --------
+    >>> from pellucid.metrics import matched_labels
+    >>> matched_labels([1, 1, 0, 2], [0, 0, 1, 1]).tolist()
+    [0, 0, 1, 2]
+    """
     from scipy.optimize import linear_sum_assignment
 
     found, classes = np.asarray(labels), np.asarray(truth)
@@ -356,6 +624,21 @@ def matched_labels(labels: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
 def clustering_error(labels: ArrayLike, truth: ArrayLike) -> float:
     """Share of items in the wrong cluster after the best one-to-one matching of clusters with classes (paper 3).
 
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        Clusters, whole numbers from 0.
+    truth : array-like of shape (n,)
+        Classes of the same items, whole numbers from 0.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from pellucid.metrics import clustering_error
     >>> clustering_error([1, 1, 0, 0], [0, 0, 1, 0])
     0.25
     """
