@@ -42,7 +42,6 @@ TO_DO: frozenset[str] = frozenset(
         "rows",
         "search",
         "selection",
-        "solvers",
         "vectors",
     }
 )

@@ -40,12 +40,43 @@ def available_cores() -> int:
 
 
 def get_threads() -> int:
-    """Number of threads that kernels and BLAS may use."""
+    """Number of threads that kernels and BLAS may use.
+
+    Returns
+    -------
+    int
+        What :func:`set_threads` was told, or else the cores that this process may use.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import get_threads
+    >>> get_threads() >= 1
+    True
+    """
     return available_cores() if _threads is None else _threads
 
 
 def set_threads(n: int | None = None) -> None:
-    """Let kernels and BLAS use ``n`` threads; ``None`` goes back to all available cores."""
+    """Let kernels and BLAS use a number of threads.
+
+    Parameters
+    ----------
+    n : int or None, default=None
+        How many; None goes back to all available cores.
+
+    Raises
+    ------
+    ValueError
+        The number is not positive, or not whole.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import get_threads, set_threads
+    >>> set_threads(1)
+    >>> get_threads()
+    1
+    >>> set_threads()
+    """
     global _threads, _blas, _pool, _asked
     if n is not None and (isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 1):
         raise ValueError(f"The number of threads must be a positive whole number or None, got {n!r}.")

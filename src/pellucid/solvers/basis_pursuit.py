@@ -39,13 +39,21 @@ RANK = 1e-9
 class Pursuit:
     """The optimal set of a multitask basis pursuit.
 
-    V : (D, D) with β_p = η_p V w_p; the dual solution
-    candidates : columns that some optimal solution uses, ascending
-    weights : their η in the solution of least norm (zero where it does not use them)
-    For D > 24 the optimal set is known as well as the tolerance asks: where the gap is above 1e-12, these are a
+    For D > 24 it is known as well as the tolerance asks: where the gap is above 1e-12, candidates and weights are a
     solution within it from the middle of that set, which uses every column that could not be ruled out.
-    duality_gap : how much of the objective, at most, is above the optimum (relative)
-    objective : after each Newton step, and at the end
+
+    Attributes
+    ----------
+    V : ndarray of shape (D, D)
+        The dual solution, with β_p = η_p V w_p.
+    candidates : ndarray of shape (n_candidates,)
+        Columns that some optimal solution uses, ascending.
+    weights : ndarray of shape (n_candidates,)
+        Their η in the solution of least norm; zero where it does not use them.
+    duality_gap : float
+        How much of the objective, at most, is above the optimum (relative).
+    objective : ndarray of shape (n_steps,)
+        After each Newton step, and at the end.
     """
 
     V: Floats
@@ -67,11 +75,33 @@ def basis_pursuit(
 
     Parameters
     ----------
-    W : (D, P) array whose columns span R^D, unless there is a ridge
-    scale : (P,) numbers by which the columns are multiplied, so that W need not be copied for it
-    ridge : λ of the penalised problem min ‖β‖₁,₂ + ‖I − Wβ‖²/(2λ), below the length of the longest column
-    tol : largest relative duality gap accepted
-    max_iter : Newton steps
+    W : array-like of shape (D, P)
+        Its columns span R^D, unless there is a ridge.
+    scale : array-like of shape (P,) or None, default=None
+        Numbers by which the columns are multiplied, so that W need not be copied for it.
+    ridge : float, default=0.0
+        The λ of the penalised problem min ‖β‖₁,₂ + ‖I − Wβ‖²/(2λ), below the length of the longest column.
+    tol : float, default=1e-9
+        Largest relative duality gap accepted.
+    max_iter : int, default=200
+        Newton steps at most.
+
+    Returns
+    -------
+    Pursuit
+        The dual solution, the columns that some solution uses, and the weights of the one of least norm.
+
+    Raises
+    ------
+    ValueError
+        Without a ridge, the columns do not span all dimensions; or the ridge is so large that the solution is zero.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import basis_pursuit
+    >>> found = basis_pursuit([[1.0, 0.0, 0.6], [0.0, 1.0, 0.6]])
+    >>> found.candidates.tolist(), found.weights.round(6).tolist()
+    ([0, 1], [1.0, 1.0])
     """
     check_iteration(tol, max_iter)
     ridge = as_nonnegative(ridge, "ridge")

@@ -30,10 +30,13 @@ class Codes:
 
     Attributes
     ----------
-    codes : (n, m)
-    kkt : (n,), how far the worst coefficient of a row is from its own optimum, as a share of the row's largest
-        correlation with an atom: zero exactly at a minimiser, and the same if X or an atom is rescaled
-    converged : whether every row's residual is within the tolerance
+    codes : ndarray of shape (n, m)
+        The coefficients of each row over the atoms.
+    kkt : ndarray of shape (n,)
+        How far the worst coefficient of a row is from its own optimum, as a share of the row's largest correlation with
+        an atom: zero exactly at a minimiser, and the same if X or an atom is rescaled.
+    converged : bool
+        Whether every row's residual is within the tolerance.
     """
 
     codes: FloatMatrix

@@ -22,12 +22,18 @@ from pellucid.solvers.batch import BoundedQuadratic
 
 @dataclass(frozen=True)
 class BoxSolution:
-    """The minimiser with its certificate.
+    """The minimiser of a quadratic in a box, with its certificate.
 
-    x : (m,), exactly equal to a bound where the bound is active
-    objective : ½xᵀHx + qᵀx
-    kkt : how far the worst coordinate is from its own optimum, as a share of the largest gradient term
-    converged : whether ``kkt`` is within the tolerance
+    Attributes
+    ----------
+    x : ndarray of shape (m,)
+        Exactly equal to a bound where the bound is active.
+    objective : float
+        ½xᵀHx + qᵀx.
+    kkt : float
+        How far the worst coordinate is from its own optimum, as a share of the largest gradient term.
+    converged : bool
+        Whether ``kkt`` is within the tolerance.
     """
 
     x: NDArray[np.float64]
@@ -50,10 +56,38 @@ def box_qp(
 
     Parameters
     ----------
-    H : (m, m) positive semidefinite array
-    q : (m,) array
-    lower, upper : (m,) arrays or numbers; infinite where there is no bound
-    init : (m,) array, where to start (moved into the box); the point of the box nearest to zero if None
+    H : array-like of shape (m, m)
+        Symmetric and positive semidefinite.
+    q : array-like of shape (m,)
+        The linear term.
+    lower : array-like of shape (m,) or float
+        Lower bounds; −∞ where there is none.
+    upper : array-like of shape (m,) or float
+        Upper bounds; ∞ where there is none.
+    init : array-like of shape (m,) or None, default=None
+        Where to start, moved into the box; None is the point of the box nearest to zero.
+    tol : float, default=1e-10
+        Largest KKT residual accepted.
+    max_iter : int, default=100_000
+        Sweeps and active-set steps at most.
+
+    Returns
+    -------
+    BoxSolution
+        The minimiser and its KKT residual. One that did not converge comes with a warning.
+
+    Raises
+    ------
+    ValueError
+        H is not square, not symmetric or not finite; a lower bound is above its upper bound; or the objective falls
+        without end because a bound is missing.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import box_qp
+    >>> found = box_qp([[2.0, 1.0], [1.0, 2.0]], [-4.0, 0.0], lower=0.0, upper=1.5)
+    >>> found.x.round(6).tolist(), round(found.objective, 6)
+    ([1.5, 0.0], -3.75)
     """
     hessian = as_matrix(H, "H").astype(np.float64)
     m = len(hessian)

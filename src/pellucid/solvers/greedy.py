@@ -23,21 +23,66 @@ CERTIFIED = 1e-8
 
 
 def nonnegative_omp(X: ArrayLike, atoms: ArrayLike, n_nonzero_coefs: int) -> Codes:
-    """Code every row of X (n, d) by at most ``n_nonzero_coefs`` of the atoms (m, d), with non-negative coefficients.
+    """Code every row by a few atoms with non-negative coefficients (orthogonal matching pursuit).
 
     Each step adds the atom most correlated with what is left and solves the non-negative least squares problem over
-    all chosen atoms. A row stops early when no atom points towards what is left. ``kkt`` certifies the coefficients
-    over the chosen atoms; that the choice is the best one no greedy method can promise.
+    all chosen atoms. A row stops early when no atom points towards what is left.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Rows to code.
+    atoms : array-like of shape (m, d)
+        What they are coded by.
+    n_nonzero_coefs : int
+        Atoms that a row may use.
+
+    Returns
+    -------
+    Codes
+        ``kkt`` certifies the coefficients over the chosen atoms; that the choice is the best one no greedy method can
+        promise.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import nonnegative_omp
+    >>> nonnegative_omp([[3.0, 1.0, 2.0]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], 2).codes.round(6).tolist()
+    [[3.0, 0.0, 2.0]]
     """
     return _pursue(X, atoms, None, n_nonzero_coefs, True, "nonnegative_omp", "n_nonzero_coefs")
 
 
 def group_omp(X: ArrayLike, atoms: ArrayLike, groups: ArrayLike, n_groups: int, *, positive: bool = True) -> Codes:
-    """Code every row of X (n, d) by the atoms (m, d) of at most ``n_groups`` groups.
+    """Code every row by the atoms of a few groups.
 
-    ``groups`` (m,) holds the group of each atom. Each step adds the group that explains most of what is left (the
-    energy of its projection onto the group's cone, or subspace with ``positive=False``) and solves for all
-    coefficients anew. With every atom its own group and ``positive=False`` this is orthogonal matching pursuit.
+    Each step adds the group that explains most of what is left (the energy of its projection onto the group's cone, or
+    subspace with ``positive=False``) and solves for all coefficients anew. With every atom its own group and
+    ``positive=False`` this is orthogonal matching pursuit.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Rows to code.
+    atoms : array-like of shape (m, d)
+        What they are coded by.
+    groups : array-like of shape (m,)
+        The group of each atom, a whole number or a name.
+    n_groups : int
+        Groups that a row may use.
+    positive : bool, default=True
+        Allow only coefficients of at least zero.
+
+    Returns
+    -------
+    Codes
+        ``kkt`` certifies the coefficients over the chosen groups.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import group_omp
+    >>> atoms = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    >>> group_omp([[3.0, 1.0, 3.5]], atoms, ["a", "a", "b"], 1).codes.round(6).tolist()
+    [[0.0, 0.0, 3.5]]
     """
     return _pursue(X, atoms, groups, n_groups, positive, "group_omp", "n_groups")
 

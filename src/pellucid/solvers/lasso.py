@@ -29,11 +29,16 @@ from pellucid.solvers.batch import BoundedQuadratic, correlations, gram, run_blo
 
 @dataclass(frozen=True)
 class SparseCodes:
-    """Codes with their certificate.
+    """Sparse codes with their certificate.
 
-    codes : (n, m)
-    duality_gap : (n,), no code of that row has an objective lower by more than this
-    converged : whether every gap is at most ``tol`` times ½‖x‖²
+    Attributes
+    ----------
+    codes : ndarray of shape (n, m)
+        The coefficients of each row over the atoms.
+    duality_gap : ndarray of shape (n,)
+        No code of that row has an objective lower by more than this.
+    converged : bool
+        Whether every gap is at most ``tol`` times ½‖x‖².
     """
 
     codes: FloatMatrix
@@ -58,14 +63,34 @@ def lasso(
 
     Parameters
     ----------
-    X : (n, d) array, may be memory-mapped; float32 and float16 are solved for in float32
-    atoms : (m, d) array, collinear atoms and m > d allowed
-    alpha : weight of the ℓ1 term, positive
-    positive : allow only a ≥ 0
-    ridge : ρ
-    init : (n, m) array, where to start; zero if None
-    tol : largest duality gap accepted, as a share of ½‖x‖²
-    max_iter : sweeps and active-set steps a row may take
+    X : array-like of shape (n, d)
+        May be memory-mapped; float32 and float16 are solved for in float32.
+    atoms : array-like of shape (m, d)
+        B; collinear atoms and m > d are allowed.
+    alpha : float
+        Weight of the ℓ1 term, positive.
+    positive : bool, default=False
+        Allow only a ≥ 0.
+    ridge : float, default=0.0
+        The ρ of the formula.
+    init : array-like of shape (n, m) or None, default=None
+        Where to start; None is zero.
+    tol : float, default=1e-8
+        Largest duality gap accepted, as a share of ½‖x‖².
+    max_iter : int, default=10_000
+        Sweeps and active-set steps that a row may take.
+
+    Returns
+    -------
+    SparseCodes
+        The codes and the duality gap of each row. Rows that did not converge come with a warning.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import lasso
+    >>> found = lasso([[3.0, -1.0, 0.2]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], alpha=0.5)
+    >>> found.codes.round(6).tolist(), found.converged
+    ([[2.5, -0.5, 0.0]], True)
     """
     data = as_matrix(X, "X")
     B = as_atoms(atoms, data)
@@ -95,8 +120,41 @@ def lasso_gram(
     tol: float = 1e-8,
     max_iter: int = 10_000,
 ) -> SparseCodes:
-    """As :func:`lasso` where only C = XBᵀ (n, m), G = BBᵀ (m, m) and, if known, the squared norms of the rows of X
-    are at hand. Without them the rows are taken to be the shortest ones that have these correlations."""
+    """As :func:`lasso`, from products with the atoms alone: C = XBᵀ and G = BBᵀ.
+
+    Parameters
+    ----------
+    C : array-like of shape (n, m)
+        Correlations of the rows with the atoms.
+    G : array-like of shape (m, m)
+        Gram matrix of the atoms.
+    alpha : float
+        Weight of the ℓ1 term, positive.
+    squared_norms : array-like of shape (n,) or None, default=None
+        Squared lengths of the rows of X, for the duality gap. None takes the rows to be the shortest ones that have
+        these correlations.
+    positive : bool, default=False
+        Allow only codes of at least zero.
+    ridge : float, default=0.0
+        Weight of the squared codes.
+    init : array-like of shape (n, m) or None, default=None
+        Where to start; None is zero.
+    tol : float, default=1e-8
+        Largest duality gap accepted, as a share of ½‖x‖².
+    max_iter : int, default=10_000
+        Sweeps and active-set steps that a row may take.
+
+    Returns
+    -------
+    SparseCodes
+        As for :func:`lasso`.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import lasso_gram
+    >>> lasso_gram([[3.0, -1.0]], [[1.0, 0.0], [0.0, 1.0]], alpha=0.5).codes.round(6).tolist()
+    [[2.5, -0.5]]
+    """
     matrix = as_gram(G)
     right = as_matrix(C, "C")
     check_width(right, len(matrix), "C", "G")

@@ -45,13 +45,37 @@ def nnls(
 
     Parameters
     ----------
-    X : (n, d) array, may be memory-mapped; float32 and float16 are solved for in float32
-    atoms : (m, d) array, collinear atoms and m > d allowed
-    mask : (n, m) array of bool, which atoms a row may use; all if None
-    ridge : ρ
-    init : (n, m) array, where to start; zero if None
-    tol : largest KKT residual accepted
-    max_iter : sweeps and active-set steps a row may take
+    X : array-like of shape (n, d)
+        May be memory-mapped; float32 and float16 are solved for in float32.
+    atoms : array-like of shape (m, d)
+        B; collinear atoms and m > d are allowed.
+    mask : array-like of bool of shape (n, m) or None, default=None
+        Which atoms a row may use; None is all.
+    ridge : float, default=0.0
+        The ρ of the formula.
+    init : array-like of shape (n, m) or None, default=None
+        Where to start; None is zero.
+    tol : float, default=1e-8
+        Largest KKT residual accepted.
+    max_iter : int, default=10_000
+        Sweeps and active-set steps that a row may take.
+
+    Returns
+    -------
+    Codes
+        The codes and the KKT residual of each row. Rows that did not converge come with a warning.
+
+    See Also
+    --------
+    Cone : The same atoms for one batch of rows after another.
+    nnls_gram : Where only products with the atoms are known.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import nnls
+    >>> found = nnls([[3.0, -1.0], [1.0, 1.0]], [[1.0, 0.0], [1.0, 1.0]])
+    >>> found.codes.round(6).tolist(), found.converged
+    ([[3.0, 0.0], [0.0, 1.0]], True)
     """
     data = as_matrix(X, "X")
     B = as_atoms(atoms, data)
@@ -67,8 +91,21 @@ class Cone:
 
     Parameters
     ----------
-    atoms : (m, d) float32 or float64; a copy is kept
-    ridge, tol, max_iter : as for :func:`nnls`
+    atoms : array-like of shape (m, d)
+        A copy is kept, in float32 or float64.
+    ridge : float, default=0.0
+        As for :func:`nnls`.
+    tol : float, default=1e-8
+        Largest KKT residual accepted.
+    max_iter : int, default=10_000
+        Sweeps and active-set steps that a row may take.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.solvers import Cone
+    >>> Cone([[1.0, 0.0], [1.0, 1.0]]).project(np.array([[3.0, -1.0], [2.0, 1.0]])).round(6).tolist()
+    [[3.0, 0.0], [2.0, 1.0]]
     """
 
     def __init__(self, atoms: ArrayLike, ridge: float = 0.0, tol: float = 1e-8, max_iter: int = 10_000) -> None:
@@ -79,7 +116,22 @@ class Cone:
         self._all = as_mask(None, (1, len(self.atoms)))
 
     def codes(self, X: FloatMatrix, mask: NDArray[np.bool_], start: FloatMatrix) -> Codes:
-        """As :func:`nnls`, from codes that are overwritten."""
+        """Codes as :func:`nnls` finds them.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Rows to code.
+        mask : ndarray of bool of shape (n, m) or (1, m)
+            Which atoms a row may use.
+        start : ndarray of shape (n, m)
+            Where to start; overwritten by the answer.
+
+        Returns
+        -------
+        Codes
+            The codes, in ``start``, and the KKT residual of each row.
+        """
         kkt = np.empty(len(X))
 
         def solve_block(rows: slice) -> None:
@@ -95,7 +147,18 @@ class Cone:
         return certified("nnls", start, kkt, self.tol, rounding=rounding)
 
     def project(self, X: FloatMatrix) -> FloatMatrix:
-        """The nearest point of the cone to each row of X (n, d), which has the atoms' precision."""
+        """The nearest point of the cone to each row.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Rows to project.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            Non-negative combinations of the atoms, in their precision.
+        """
         start = np.zeros((len(X), len(self.atoms)), dtype=self.atoms.dtype)
         nearest: FloatMatrix = self.codes(X, self._all, start).codes @ self.atoms
         return nearest
@@ -111,9 +174,35 @@ def nnls_gram(
     tol: float = 1e-8,
     max_iter: int = 10_000,
 ) -> Codes:
-    """As :func:`nnls` where only C = XBᵀ (n, m) and G = BBᵀ (m, m) are known: minimise ½aGaᵀ − ca + ½ρ‖a‖², a ≥ 0.
+    """As :func:`nnls`, from products with the atoms alone: minimise ½aGaᵀ − ca + ½ρ‖a‖² over a ≥ 0.
 
-    G must be positive semidefinite and C in its range, as they are when they come from data.
+    Parameters
+    ----------
+    C : array-like of shape (n, m)
+        XBᵀ, whose rows are the c of the formula. They must be in the range of G, as they are when they come from data.
+    G : array-like of shape (m, m)
+        BBᵀ, positive semidefinite.
+    mask : array-like of bool of shape (n, m) or None, default=None
+        Which atoms a row may use; None is all.
+    ridge : float, default=0.0
+        The ρ of the formula.
+    init : array-like of shape (n, m) or None, default=None
+        Where to start; None is zero.
+    tol : float, default=1e-8
+        Largest KKT residual accepted.
+    max_iter : int, default=10_000
+        Sweeps and active-set steps that a row may take.
+
+    Returns
+    -------
+    Codes
+        As for :func:`nnls`.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import nnls_gram
+    >>> nnls_gram([[3.0, -1.0]], [[1.0, 0.0], [0.0, 1.0]]).codes.round(6).tolist()
+    [[3.0, 0.0]]
     """
     matrix = as_gram(G)
     right = as_matrix(C, "C")

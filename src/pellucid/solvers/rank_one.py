@@ -21,12 +21,18 @@ LEAN = 0.01
 
 @dataclass(frozen=True)
 class RankOne:
-    """E ≈ coefficients ⊗ atom.
+    """A matrix as the product of one atom and non-negative coefficients, E ≈ coefficients ⊗ atom.
 
-    atom : (d,), of unit length
-    coefficients : (n,), non-negative, the best ones for this atom: max(0, E·atom)
-    residual : relative residual of the equation that defines the atom (see each function)
-    converged : whether the residual is within the tolerance
+    Attributes
+    ----------
+    atom : ndarray of shape (d,)
+        Of unit length.
+    coefficients : ndarray of shape (n,)
+        The best non-negative ones for this atom: max(0, E·atom).
+    residual : float
+        Relative residual of the equation that defines the atom; each function says which.
+    converged : bool
+        Whether the residual is within the tolerance.
     """
 
     atom: NDArray[np.floating[Any]]
@@ -36,10 +42,32 @@ class RankOne:
 
 
 def leading_atom(E: ArrayLike, init: ArrayLike | None = None, *, tol: float = 1e-10, max_iter: int = 1000) -> RankOne:
-    """The leading right singular vector of E (n, d), its sign such that the non-negative coefficients keep most.
+    """Leading right singular vector, its sign such that the non-negative coefficients keep most.
 
-    Of ±b the majority sign keeps ‖max(0, ±Eb)‖², and the other loses to it whatever E is (Eq. 11). ``init`` (d,) is
-    where to start, for instance last sweep's atom; ``residual`` is ‖EᵀEb − σ²b‖/σ².
+    Of ±b the majority sign keeps ‖max(0, ±Eb)‖², and the other loses to it whatever E is (Eq. 11).
+
+    Parameters
+    ----------
+    E : array-like of shape (n, d)
+        The matrix.
+    init : array-like of shape (d,) or None, default=None
+        Where to start, for instance last sweep's atom; None is the longest row of E.
+    tol : float, default=1e-10
+        Largest residual accepted, no less than the precision of E allows.
+    max_iter : int, default=1000
+        Products with E at most.
+
+    Returns
+    -------
+    RankOne
+        The atom b, its coefficients, and the residual ‖EᵀEb − σ²b‖/σ².
+
+    Examples
+    --------
+    >>> from pellucid.solvers import leading_atom
+    >>> found = leading_atom([[3.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    >>> found.atom.round(6).tolist(), found.coefficients.round(6).tolist()
+    ([1.0, 0.0], [3.0, 2.0, 0.0])
     """
     matrix, unit = _as_rows(E)
     check_iteration(tol, max_iter)
@@ -59,7 +87,30 @@ def nonnegative_power(
     """Power iteration that keeps the coefficients non-negative (Eq. 19): β ← max(0, Eb), b ← Eᵀβ/‖Eᵀβ‖.
 
     ‖max(0, Eb)‖² never falls on the way. It stops where b no longer moves: a stationary point, not always the best
-    one, since the problem is NP-hard. ``residual`` is the length of the last move of b.
+    one, since the problem is NP-hard.
+
+    Parameters
+    ----------
+    E : array-like of shape (n, d)
+        The matrix.
+    init : array-like of shape (d,) or None, default=None
+        Where to start; None is the longest row of E.
+    tol : float, default=1e-10
+        Largest residual accepted, no less than the precision of E allows.
+    max_iter : int, default=1000
+        Steps at most.
+
+    Returns
+    -------
+    RankOne
+        The atom b, its coefficients β, and as residual the length of the last move of b.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import nonnegative_power
+    >>> found = nonnegative_power([[3.0, 0.0], [2.0, 0.0], [-4.0, 0.0]])
+    >>> found.atom.round(6).tolist(), found.coefficients.round(6).tolist()
+    ([-1.0, 0.0], [0.0, 0.0, 4.0])
     """
     matrix, unit = _as_rows(E)
     check_iteration(tol, max_iter)

@@ -18,13 +18,20 @@ NEGLIGIBLE = 1e-20
 
 @dataclass(frozen=True)
 class SphereMinimum:
-    """The global minimiser with its certificate.
+    """The global minimiser of a quadratic on the sphere, with its certificate.
 
-    point : (n,), of unit length
-    multiplier : μ with (H + μI)·point = b and H + μI positive semidefinite, which together prove the optimum
-    objective : pointᵀH·point − 2bᵀpoint
-    residual : ‖(H + μI)·point − b‖ as a share of ‖H‖ + ‖b‖
-    converged : whether the residual is at the level of round-off
+    Attributes
+    ----------
+    point : ndarray of shape (n,)
+        Of unit length.
+    multiplier : float
+        The μ with (H + μI)·point = b and H + μI positive semidefinite, which together prove the optimum.
+    objective : float
+        pointᵀH·point − 2bᵀpoint.
+    residual : float
+        ‖(H + μI)·point − b‖ as a share of ‖H‖ + ‖b‖.
+    converged : bool
+        Whether the residual is at the level of round-off.
     """
 
     point: NDArray[np.float64]
@@ -35,10 +42,34 @@ class SphereMinimum:
 
 
 def sphere_quadratic(H: ArrayLike, b: ArrayLike) -> SphereMinimum:
-    """Minimise dᵀHd − 2bᵀd over ‖d‖ = 1, for a symmetric H (n, n), definite or not.
+    """Minimise dᵀHd − 2bᵀd over ‖d‖ = 1, to the global minimum.
 
     In the eigenvectors of H the optimality condition is the secular equation Σ β_i²/(λ_i + μ)² = 1 with μ ≥ −λ_min.
     In the hard case, b without a part in the lowest eigenspace, a share of that eigenvector fills up the length.
+
+    Parameters
+    ----------
+    H : array-like of shape (n, n)
+        Symmetric, definite or not.
+    b : array-like of shape (n,)
+        The linear term.
+
+    Returns
+    -------
+    SphereMinimum
+        The minimiser, and the multiplier that proves it.
+
+    Raises
+    ------
+    ValueError
+        H is not square, not symmetric or not finite, or b does not fit it.
+
+    Examples
+    --------
+    >>> from pellucid.solvers import sphere_quadratic
+    >>> found = sphere_quadratic([[1.0, 0.0], [0.0, 2.0]], [0.0, 3.0])
+    >>> found.point.round(6).tolist(), round(found.objective, 6)
+    ([0.0, 1.0], -4.0)
     """
     matrix = as_matrix(H, "H").astype(np.float64)
     if matrix.shape[0] != matrix.shape[1]:
