@@ -33,16 +33,11 @@ TO_DO: frozenset[str] = frozenset(
         "binary",
         "clusters",
         "concepts",
-        "datasets",
         "explorer",
         "manifold",
-        "persistence",
         "plots",
-        "preparation",
-        "rows",
         "search",
         "selection",
-        "vectors",
     }
 )
 # an exception says what it is and no more; fields of a result are compared by `unlike_fields`

@@ -60,7 +60,30 @@ class ModelFileError(ValueError):
 
 
 def save(model: Any, path: str | Path) -> None:
-    """Write a fitted model of this library to ``path``, a ``.safetensors`` file, in one atomic step."""
+    """Write a fitted model to a file, in one atomic step.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of this library.
+    path : str or Path
+        Ends in .safetensors. A file that is there is replaced once the new one is complete.
+
+    Raises
+    ------
+    TypeError
+        The model is not one of this library.
+    ValueError
+        The path does not end in .safetensors, or the model has a parameter that a file cannot hold.
+
+    Examples
+    --------
+    >>> import pellucid
+    >>> from pellucid.preparation import CenteredNormalizer
+    >>> pellucid.save(CenteredNormalizer().fit([[2.0, 0.0], [0.0, 5.0]]), "model.safetensors")
+    >>> pellucid.load("model.safetensors").mean_.tolist()
+    [0.5, 0.5]
+    """
     from safetensors.numpy import save as to_bytes
     from sklearn.utils.validation import check_is_fitted
 
@@ -112,7 +135,33 @@ def _describe(model: SavedMixin) -> tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 def load(path: str | Path) -> Any:
-    """The model that :func:`save` wrote to ``path``."""
+    """Open a model that :func:`save` wrote; no code of the file is run.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted model, of the class that was saved.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged, no model file, or of a newer format.
+    FileNotFoundError
+        There is no such file.
+
+    Examples
+    --------
+    >>> import pellucid
+    >>> from pellucid.preparation import CenteredNormalizer
+    >>> pellucid.save(CenteredNormalizer().fit([[2.0, 0.0], [0.0, 5.0]]), "model.safetensors")
+    >>> pellucid.load("model.safetensors")
+    CenteredNormalizer()
+    """
     source = Path(path)
     if not source.is_file():
         raise FileNotFoundError(f"There is no model file at {str(path)!r}.")

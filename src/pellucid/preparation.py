@@ -32,13 +32,28 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
 
     Parameters
     ----------
-    center : bool, subtract the mean (without it this is plain normalisation)
-    n_tokens : int, a row is that many token vectors laid end to end, each normalised on its own in the first step
+    center : bool, default=True
+        Subtract the mean; without it this is plain normalisation.
+    n_tokens : int, default=1
+        A row is that many token vectors laid end to end, each normalised on its own in the first step.
 
     Attributes
     ----------
-    mean_ : (d,) mean of the normalised training rows (zero if ``center`` is False)
+    mean_ : ndarray of shape (d,)
+        Mean of the normalised training rows; zero if ``center`` is False.
     n_samples_seen_ : int
+        Rows that the mean is of.
+    n_features_in_ : int
+        Numbers in a row, d.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the columns, where X had names.
+
+    Examples
+    --------
+    >>> from pellucid.preparation import CenteredNormalizer
+    >>> normalizer = CenteredNormalizer().fit([[2.0, 0.0], [0.0, 5.0]])
+    >>> normalizer.mean_.tolist(), normalizer.transform([[3.0, 0.0]]).round(3).tolist()
+    ([0.5, 0.5], [[0.707, -0.707]])
     """
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
@@ -57,7 +72,20 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
 
     @unchanged_by_failure
     def fit(self, X: Any, y: object = None) -> CenteredNormalizer:
-        """Learn the mean from X (n, d), which may be blocks."""
+        """Learn the mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask.array
+            Raw rows.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        CenteredNormalizer
+            Itself, fitted.
+        """
         self.__dict__.pop("mean_", None)
         if is_lazy(X):
             self._validate_params()
@@ -73,7 +101,20 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
 
     @unchanged_by_failure
     def partial_fit(self, X: ArrayLike, y: object = None) -> CenteredNormalizer:
-        """Take more rows into the mean."""
+        """Take more rows into the mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+        y : Ignored
+            Not used; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        CenteredNormalizer
+            Itself, fitted.
+        """
         self._validate_params()
         first = not hasattr(self, "mean_")
         data = self._validated(X, reset=first)
@@ -90,8 +131,18 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         return self
 
     def transform(self, X: Any) -> Any:
-        """Rows of unit length with the mean taken out (n, d); a row of zeros has no direction and stays zero. Blocks
-        give blocks."""
+        """Rows of unit length with the mean taken out; a row of zeros has no direction and stays zero.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask.array
+            Raw rows.
+
+        Returns
+        -------
+        ndarray of shape (n, d), Blocks or dask.array
+            The rows, prepared; as X is.
+        """
         check_is_fitted(self, "mean_")
         if is_lazy(X):
             if X.shape[1] != self.n_features_in_:
@@ -100,7 +151,18 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         return self.apply(self._validated(X, reset=False))
 
     def apply(self, X: NDArray[Any]) -> NDArray[Any]:
-        """``transform`` of an array of floats (n, d) that was checked already."""
+        """As :meth:`transform`, for rows that were checked already.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Floats, all of them finite.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            The rows, prepared, in the precision of X.
+        """
         out = np.empty(X.shape, dtype=X.dtype)
         mean = self.mean_.astype(X.dtype)
         for start in range(0, len(X), BLOCK_ROWS):
@@ -180,9 +242,32 @@ class PreparedView:
 
 
 def procrustes(source: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:
-    """The orthogonal map Q (d, e) that minimises ‖source·Q − target‖, from paired rows (n, d) and (n, e).
+    """The orthogonal map that takes one space to another, from paired rows.
 
-    For d ≠ e, Q has orthonormal columns or rows. ``vectors @ Q`` takes any vector of the first space to the second.
+    It minimises ‖source·Q − target‖; ``vectors @ Q`` takes any vector of the first space to the second.
+
+    Parameters
+    ----------
+    source : array-like of shape (n, d)
+        Rows of the first space.
+    target : array-like of shape (n, e)
+        The same items in the second space.
+
+    Returns
+    -------
+    ndarray of shape (d, e)
+        The map Q, orthogonal; for d ≠ e it has orthonormal columns or rows.
+
+    Raises
+    ------
+    ValueError
+        The rows are not paired, or a number is not finite.
+
+    Examples
+    --------
+    >>> from pellucid.preparation import procrustes
+    >>> procrustes([[1.0, 0.0], [0.0, 2.0]], [[0.0, 1.0], [-2.0, 0.0]]).round(6).tolist()
+    [[0.0, 1.0], [-1.0, 0.0]]
     """
     A, B = (as_matrix(rows, name).astype(np.float64) for rows, name in ((source, "source"), (target, "target")))
     check_finite(A, "source")

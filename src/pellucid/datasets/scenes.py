@@ -14,7 +14,19 @@ _HOME = Path(__file__).parent
 
 
 class Split(NamedTuple):
-    """Row numbers of the four parts, shuffled once with seed 0: 60 %, 10 %, 10 % and the rest."""
+    """Row numbers of the four parts, shuffled once with seed 0.
+
+    Attributes
+    ----------
+    train : ndarray of shape (1800,)
+        60 % of the rows.
+    validation : ndarray of shape (300,)
+        10 %.
+    queries : ndarray of shape (300,)
+        10 %.
+    candidates : ndarray of shape (600,)
+        The rest.
+    """
 
     train: NDArray[np.int64]
     validation: NDArray[np.int64]
@@ -32,22 +44,28 @@ class Scenes:
 
     Attributes
     ----------
-    vectors : float32 array of shape (n_scenes, 384)
-    texts : list of n_scenes str
-    fine : bool array of shape (n_scenes, n_fine)
+    vectors : ndarray of shape (n_scenes, 384)
+        Embeddings of the texts, float32.
+    texts : list of str
+        The descriptions, one for each scene.
+    fine : ndarray of bool of shape (n_scenes, n_fine)
         Whether the sentence mentions the thing: dog, sofa, laptop, ...
-    coarse : bool array of shape (n_scenes, n_coarse)
+    coarse : ndarray of bool of shape (n_scenes, n_coarse)
         Whether it mentions anything of the concept: animal, furniture, electronics, ...; two to four of them.
-    fine_names, coarse_names : list of str
-    fine_to_coarse : int64 array of shape (n_fine,)
+    fine_names : list of str
+        The things.
+    coarse_names : list of str
+        The concepts.
+    fine_to_coarse : ndarray of shape (n_fine,)
         The concept that each fine label belongs to.
-    concept_vectors : float32 array of shape (n_coarse, 384)
-        Each concept's name in several phrases ("a photo of ..."), averaged.
-    fine_vectors : float32 array of shape (n_fine, 384)
+    concept_vectors : ndarray of shape (n_coarse, 384)
+        Each concept's name in several phrases ("a photo of ..."), averaged; float32.
+    fine_vectors : ndarray of shape (n_fine, 384)
         The same for the fine labels.
-    words : list of n_words str
+    words : list of str
         Common English words, in alphabetical order, to caption directions with.
-    word_vectors : float32 array of shape (n_words, 384)
+    word_vectors : ndarray of shape (n_words, 384)
+        Their embeddings, float32.
     split : Split
         Row numbers: train, validation, queries, candidates.
     """

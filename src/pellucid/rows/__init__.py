@@ -52,20 +52,48 @@ AHEAD = 2
 
 
 class Blocks:
-    """Rows (n, d) in blocks, or images (n, height, width) or (n, height, width, channels), for fits that need not hold
-    them all.
-
-    Parameters
-    ----------
-    source : an array, a memory map, a ``dask.array``, or a path that :func:`pellucid.vectors.read` takes; Parquet files
-        are read in their row groups, of which no more than a block is held
-    column : as for :func:`pellucid.vectors.read`
-    rows : rows in a block, by default 65 536 or fewer if they are wide; a chunk of a ``dask.array`` is a block
-    client : a ``distributed.Client``, on whose workers the blocks are read and computed, so that a path must lead to
-        the same file there; by default this process. A ``dask.array`` finds the current client by itself
+    """Rows or images in blocks, for fits that need not hold them all.
 
     Iterating gives one block after the other. What ``transform`` and its like make of blocks are blocks again, computed
     when they are asked for.
+
+    Parameters
+    ----------
+    source : array-like, dask.array, str or Path
+        Rows (n, d), or images (n, height, width) or (n, height, width, channels): an array, a memory map, a
+        ``dask.array``, or a path that :func:`pellucid.vectors.read` takes. Parquet files are read in their row groups,
+        of which no more than a block is held.
+    column : str or None, default=None
+        As for :func:`pellucid.vectors.read`.
+    rows : int or None, default=None
+        Rows in a block; None is 65 536, or fewer if they are wide. A chunk of a ``dask.array`` is a block.
+    client : distributed.Client or None, default=None
+        Where the blocks are read and computed, on its workers, so that a path must lead to the same file there. None is
+        this process; a ``dask.array`` finds the current client by itself.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        That of all rows together.
+    dtype : numpy.dtype
+        Of the numbers in a block.
+    parts : list
+        What a pass goes over, one after the other; a part gives one block or several.
+    array : ndarray or None
+        The rows, where they are at hand as a whole.
+
+    Raises
+    ------
+    ValueError
+        There are no rows, or a block is to have none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.rows import Blocks
+    >>> blocks = Blocks(np.arange(10.0).reshape(5, 2), rows=2)
+    >>> blocks.shape, [len(block) for block in blocks]
+    ((5, 2), [2, 2, 1])
     """
 
     array: Array | None = None  # the rows, where they are at hand as a whole
@@ -88,20 +116,49 @@ class Blocks:
 
     @classmethod
     def of(cls, parts: Sequence[Part], shape: tuple[int, ...], dtype: Any, client: Any) -> Blocks:
-        """Blocks of parts that were cut elsewhere."""
+        """Blocks of parts that were cut elsewhere.
+
+        Parameters
+        ----------
+        parts : sequence of Part
+            In the order of their rows.
+        shape : tuple of int
+            That of all rows together.
+        dtype : dtype-like
+            Of the numbers in a block.
+        client : distributed.Client or None
+            Where the parts are read; None is this process.
+
+        Returns
+        -------
+        Blocks
+            The parts as a source.
+        """
         new = object.__new__(Blocks)
         new.parts, new.shape, new.dtype, new.client = list(parts), shape, np.dtype(dtype), client
         return new
 
     @classmethod
     def held(cls, array: Array) -> Blocks:
-        """An array in memory or in a memory map as it is: one part, one block."""
+        """An array in memory or in a memory map as it is: one part, one block.
+
+        Parameters
+        ----------
+        array : ndarray of shape (n, ...)
+            The rows, which are not copied.
+
+        Returns
+        -------
+        Blocks
+            The array as a source.
+        """
         new = cls.of([Part(0, len(array), partial(_alone, array))], array.shape, array.dtype, None)
         new.array = array
         return new
 
     @property
     def ndim(self) -> int:
+        """Number of dimensions: 2 for rows, 3 or 4 for images."""
         return len(self.shape)
 
     def __len__(self) -> int:
@@ -116,16 +173,62 @@ class Blocks:
             yield from blocks
 
     def like(self, parts: Sequence[Part], width: int | None = None, dtype: Any = None) -> Blocks:
-        """Other parts of the same rows."""
+        """Other parts of the same rows.
+
+        Parameters
+        ----------
+        parts : sequence of Part
+            In the order of their rows.
+        width : int or None, default=None
+            Numbers in a row now; None if they are as many as before.
+        dtype : dtype-like or None, default=None
+            Of these numbers; None if it is the same as before.
+
+        Returns
+        -------
+        Blocks
+            The parts as a source, read where these are.
+        """
         shape = self.shape if width is None else (self.shape[0], width)
         return Blocks.of(parts, shape, dtype or self.dtype, self.client)
 
     def map(self, function: Callable[[Array], Array], width: int, dtype: Any = None) -> Blocks:
-        """The blocks that ``function`` makes of these, each when it is asked for."""
+        """The blocks that a function makes of these, each when it is asked for.
+
+        Parameters
+        ----------
+        function : callable
+            Called with a block (m, d), returns one (m, width).
+        width : int
+            Numbers in a row of what it returns.
+        dtype : dtype-like or None, default=None
+            Of these numbers; None if it is the same as before.
+
+        Returns
+        -------
+        Blocks
+            The results as a source.
+        """
         return self.like([then(part, partial(mapped, function)) for part in self.parts], width, dtype)
 
     def beside(self, other: Any) -> Blocks:
-        """Pairs of a block and the rows of ``other`` that belong to it; ``other`` is an array, or Blocks cut alike."""
+        """Pairs of a block and the rows of another source that belong to it.
+
+        Parameters
+        ----------
+        other : array-like of shape (n, ...) or Blocks
+            As many rows; Blocks must be cut alike.
+
+        Returns
+        -------
+        Blocks
+            A source whose blocks are pairs.
+
+        Raises
+        ------
+        ValueError
+            The other has more or fewer rows, or is cut into different parts.
+        """
         if len(other) != len(self):
             raise ValueError(f"X has {len(self)} rows, but y has {len(other)}.")
         if not isinstance(other, Blocks):
@@ -139,8 +242,22 @@ class Blocks:
     # passes
 
     def each(self, function: Callable[..., Any], given: Iterable[Any] | None = None) -> Iterator[Any]:
-        """``function(blocks)`` of every part, in order; ``given`` holds a second argument for each. Where there is a
-        client, several are under way at a time, and lost workers' parts are computed again."""
+        """Call a function with the blocks of every part, in order.
+
+        Where there is a client, several are under way at a time, and lost workers' parts are computed again.
+
+        Parameters
+        ----------
+        function : callable
+            Called as ``function(blocks)`` with an iterator, or as ``function(blocks, extra)``.
+        given : iterable or None, default=None
+            The second argument for each part.
+
+        Yields
+        ------
+        object
+            What it returns, in the order of the parts.
+        """
         extras = [()] * len(self.parts) if given is None else [(extra,) for extra in given]
         if self.client is None:
             for part, extra in zip(self.parts, extras):
@@ -160,37 +277,108 @@ class Blocks:
             self.client.cancel([*under_way, held])
 
     def total(self, function: Callable[[Any], Any]) -> Any:
-        """The sum of what ``function`` returns for every block."""
+        """The sum of what a function returns for every block.
+
+        Parameters
+        ----------
+        function : callable
+            Called with a block.
+
+        Returns
+        -------
+        object
+            The sum, added up in the order of the blocks.
+        """
         return reduce(plus, self.each(partial(part_total, function)))
 
     def split(self, *state: Array) -> list[tuple[Array, ...]]:
-        """Arrays with an entry for each row, cut as the parts are: what ``each`` gives to every part."""
+        """Arrays with an entry for each row, cut as the parts are: what :meth:`each` gives to every part.
+
+        Parameters
+        ----------
+        *state : ndarray of shape (n, ...)
+            Labels, costs, codes.
+
+        Returns
+        -------
+        list of tuple of ndarray
+            A tuple for each part, of views.
+        """
         return [tuple(array[part.start : part.start + part.rows] for array in state) for part in self.parts]
 
     def fold(self, step: Callable[..., Any], state: Any, rng: np.random.RandomState) -> Any:
-        """``state = step(state, blocks, rng)`` part after part in an order that ``rng`` draws, each where its rows are;
-        ``rng`` goes along from part to part."""
+        """Carry a state through the parts, in an order that is drawn, each where its rows are.
+
+        Parameters
+        ----------
+        step : callable
+            Called as ``step(state, blocks, rng)``, returns the next state.
+        state : object
+            What to begin with.
+        rng : numpy.random.RandomState
+            Draws the order and goes along from part to part.
+
+        Returns
+        -------
+        object
+            The last state.
+        """
         for number in rng.permutation(len(self.parts)):
             ((state, there),) = self.like([self.parts[number]]).each(partial(stepped, step, state, rng))
             rng.set_state(there.get_state())
         return state
 
     def places(self, index: NDArray[np.int64]) -> tuple[Blocks, list[NDArray[np.int64]]]:
-        """The parts that have the rows of these numbers, ascending, and the numbers within each."""
+        """The parts that have some rows, and where these are in them.
+
+        Parameters
+        ----------
+        index : ndarray of shape (m,)
+            Numbers of rows, ascending.
+
+        Returns
+        -------
+        some : Blocks
+            The parts that have any of them.
+        within : list of ndarray
+            The numbers within each.
+        """
         ends = np.searchsorted(index, [part.start + part.rows for part in self.parts])
         wanted = [rows - part.start for rows, part in zip(np.split(index, ends[:-1]), self.parts)]
         there = [number for number, rows in enumerate(wanted) if len(rows)]
         return self.like([self.parts[number] for number in there]), [wanted[number] for number in there]
 
     def take(self, index: NDArray[np.int64]) -> Array:
-        """Rows by number, ascending; a pass over the parts that have them."""
+        """Rows by number; a pass over the parts that have them.
+
+        Parameters
+        ----------
+        index : ndarray of shape (m,)
+            Numbers of rows, ascending.
+
+        Returns
+        -------
+        ndarray of shape (m, ...)
+            These rows.
+        """
         if self.array is not None:  # all of them are not copied
             return self.array if np.array_equal(index, np.arange(len(self))) else np.asarray(self.array[index])
         some, wanted = self.places(index)
         return np.concatenate(list(some.each(taken, wanted)))
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        """A .parquet file for each block, written where it is computed; ``folder`` is made, or must be empty."""
+        """Write a .parquet file for each block, where it is computed.
+
+        Parameters
+        ----------
+        folder : str or Path
+            It is made, or must be empty.
+
+        Raises
+        ------
+        ValueError
+            The folder is not empty.
+        """
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
@@ -205,17 +393,73 @@ def _alone(array: Array) -> Iterator[Array]:
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a dask.array; without importing Dask."""
+    """Whether X is a ``dask.array``; without importing Dask.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+
+    Returns
+    -------
+    bool
+        True for a ``dask.array``.
+
+    Examples
+    --------
+    >>> from pellucid.rows import is_dask
+    >>> is_dask([[1.0, 2.0]])
+    False
+    """
     return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "map_blocks") and hasattr(X, "dask")
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether X is to be gone through block by block."""
+    """Whether X is to be gone through block by block.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+
+    Returns
+    -------
+    bool
+        True for :class:`Blocks` and a ``dask.array``.
+
+    Examples
+    --------
+    >>> from pellucid.rows import Blocks, is_lazy
+    >>> is_lazy(Blocks([[1.0, 2.0]])), is_lazy([[1.0, 2.0]])
+    (True, False)
+    """
     return isinstance(X, Blocks) or is_dask(X)
 
 
 def as_blocks(X: Any) -> Blocks:
-    """Rows of vectors in blocks."""
+    """Rows of vectors in blocks.
+
+    Parameters
+    ----------
+    X : Blocks or array-like of shape (n, d), dask.array, str or Path
+        Blocks stay as they are; :class:`Blocks` takes the others.
+
+    Returns
+    -------
+    Blocks
+        With two dimensions.
+
+    Raises
+    ------
+    ValueError
+        These are not rows of vectors.
+
+    Examples
+    --------
+    >>> from pellucid.rows import as_blocks
+    >>> as_blocks([[1.0, 2.0], [3.0, 4.0]]).shape
+    (2, 2)
+    """
     blocks = X if isinstance(X, Blocks) else Blocks(X)
     if blocks.ndim != 2:
         raise ValueError(f"Blocks of vectors are needed here, one row each, but these have shape {blocks.shape}.")
@@ -223,8 +467,31 @@ def as_blocks(X: Any) -> Blocks:
 
 
 def lazily(function: Callable[[Array], Array], X: Any, width: int | None, dtype: Any = None) -> Any:
-    """``function`` of every block of X when it is asked for: a dask.array gives a dask.array, Blocks give Blocks.
-    ``width`` is None if a row becomes one number."""
+    """Apply a function to every block of X when it is asked for.
+
+    Parameters
+    ----------
+    function : callable
+        Called with a block (m, d), returns (m, width), or (m,) if ``width`` is None.
+    X : Blocks or dask.array
+        The rows.
+    width : int or None
+        Numbers that a row becomes; None if it becomes one.
+    dtype : dtype-like or None, default=None
+        Of these numbers; None if it is the same as before.
+
+    Returns
+    -------
+    Blocks or dask.array
+        As X is.
+
+    Examples
+    --------
+    >>> from pellucid.rows import Blocks, lazily
+    >>> doubled = lazily(lambda block: 2 * block, Blocks([[1.0, 2.0], [3.0, 4.0]]), 2)
+    >>> [block.tolist() for block in doubled]
+    [[[2.0, 4.0], [6.0, 8.0]]]
+    """
     if isinstance(X, Blocks):
         if width is not None:
             return X.map(function, width, dtype)

@@ -157,7 +157,34 @@ def _working(array: Any) -> np.dtype[Any]:
 
 
 def checked(block: Array, first: int, dtype: np.dtype[Any]) -> Array:
-    """The block in working precision, every number of it finite."""
+    """The block in working precision, every number of it finite.
+
+    Parameters
+    ----------
+    block : array-like of shape (m, ...)
+        Some rows.
+    first : int
+        Number of the first of them among all rows, for the message.
+    dtype : numpy.dtype
+        The working precision.
+
+    Returns
+    -------
+    ndarray of shape (m, ...)
+        Contiguous; not a copy where none is needed.
+
+    Raises
+    ------
+    ValueError
+        A row has a value that is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.rows import checked
+    >>> checked(np.array([[1, 2]]), 0, np.dtype(np.float32)).dtype.name
+    'float32'
+    """
     rows = np.ascontiguousarray(block, dtype=dtype)
     if dtype.kind != "f":
         return rows

@@ -18,14 +18,33 @@ from pellucid.rows.parts import Part
 class TextBlocks(Blocks):
     """Texts in blocks: every block is a list of them, and a text is a string or a list of tokens.
 
+    The texts of files and of a ``dask.bag`` are counted first, which is a pass over them.
+
     Parameters
     ----------
-    source : texts, a ``dask.bag`` of texts, or the path of a UTF-8 file with a text in each line, or of a folder of
-        such files (.txt), each of which is a part
-    rows : texts in a block; a partition of a ``dask.bag`` is a block
-    client : as for :class:`pellucid.rows.Blocks`
+    source : iterable, dask.bag, str or Path
+        Texts, a ``dask.bag`` of texts, or the path of a UTF-8 file with a text in each line, or of a folder of such
+        files (.txt), each of which is a part.
+    rows : int, default=10_000
+        Texts in a block; a partition of a ``dask.bag`` is a block.
+    client : distributed.Client or None, default=None
+        As for :class:`Blocks`.
 
-    The texts of files and of a ``dask.bag`` are counted first, which is a pass over them.
+    Attributes
+    ----------
+    shape : tuple of int
+        The number of texts.
+
+    Raises
+    ------
+    ValueError
+        There are no texts, or a block is to have none.
+
+    Examples
+    --------
+    >>> from pellucid.rows import TextBlocks
+    >>> list(TextBlocks(["one text", "another", "a third"], rows=2))
+    [['one text', 'another'], ['a third']]
     """
 
     def __init__(self, source: Any, *, rows: int = 10_000, client: Any = None) -> None:

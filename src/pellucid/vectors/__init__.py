@@ -49,17 +49,17 @@ def read(path: str | os.PathLike[str], column: str | None = None, *, labels: Col
     ----------
     path : str or Path
         A .npy, .npz, .parquet, .safetensors, .h5ad, .csv or .tsv file, or a folder of .parquet files.
-    column : str, optional
-        The array, list column or `obsm` key to take. By default the one named vectors, vector, embedding,
-        embeddings, X or emb, or else the only 2-D array of floats; `X` in an .h5ad. A table without list columns
-        gives all its numeric columns as one array, except ids.
-    labels : names, optional
+    column : str or None, default=None
+        The array, list column or ``obsm`` key to take. None is the one named vectors, vector, embedding, embeddings, X
+        or emb, or else the only 2-D array of floats; ``X`` in an .h5ad. A table without list columns gives all its
+        numeric columns as one array, except ids.
+    labels : collection of str, default=()
         Numeric columns of such a table that are no part of the vectors, but come along beside them.
 
     Returns
     -------
     VectorFile
-        `vectors` is 2-D and float: float16, float32 and float64 stay as they are; bool and whole numbers become
+        Its ``vectors`` are 2-D and float: float16, float32 and float64 stay as they are; bool and whole numbers become
         float32, or float64 if some exceed 2**24 in size. NaN is left for the estimators to judge. An .npy, an
         uncompressed .npz, a .safetensors and a contiguous .h5ad are memory-mapped if their numbers are in native
         byte order and aligned in the file; everything else is in memory.
@@ -71,7 +71,15 @@ def read(path: str | os.PathLike[str], column: str | None = None, *, labels: Col
     FileNotFoundError
         There is no such file.
     ImportError
-        An .h5ad needs the extra `pellucid[anndata]`.
+        An .h5ad needs the extra ``pellucid[anndata]``.
+
+    Examples
+    --------
+    >>> from pellucid import vectors
+    >>> vectors.write("few.parquet", [[1.0, 0.0], [0.0, 1.0]], ids=["a", "b"])
+    >>> found = vectors.read("few.parquet")
+    >>> found.vectors.shape, found.ids
+    ((2, 2), ['a', 'b'])
     """
     path = Path(path)
     reader = _reader(path)
@@ -86,10 +94,33 @@ def blocks(
     labels: Collection[str] = (),
     rows: int = BLOCK_ROWS,
 ) -> Iterator[VectorFile]:
-    """Read the same in blocks of about ``rows`` rows, in order, for files larger than memory.
+    """Read the same in blocks, in order, for files larger than memory.
 
-    A .parquet file, or a folder of them, is read as the blocks are asked for, and what `read` maps into memory is
+    A .parquet file, or a folder of them, is read as the blocks are asked for, and what :func:`read` maps into memory is
     sliced. A compressed .npz and a .csv are in memory as a whole.
+
+    Parameters
+    ----------
+    path : str or Path
+        As for :func:`read`.
+    column : str or None, default=None
+        As for :func:`read`.
+    labels : collection of str, default=()
+        As for :func:`read`.
+    rows : int, default=65_536
+        Rows in a block, about.
+
+    Yields
+    ------
+    VectorFile
+        Some rows, with the ids and labels beside them.
+
+    Examples
+    --------
+    >>> from pellucid import vectors
+    >>> vectors.write("few.npy", [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> [len(block.vectors) for block in vectors.blocks("few.npy", rows=2)]
+    [2, 1]
     """
     path = Path(path)
     if _reader(path) is read_parquet:

@@ -35,14 +35,14 @@ class VectorFile:
 
     Attributes
     ----------
-    vectors : ndarray of shape (n_items, n_dimensions)
-        float16, float32 or float64, in native byte order. A read-only `numpy.memmap` where the file allows it.
+    vectors : ndarray of shape (n, d)
+        float16, float32 or float64, in native byte order. A read-only ``numpy.memmap`` where the file allows it.
     name : str
-        The array, column or `obsm` key that was taken; the name of the file where the format has no names.
-    ids : list of str of length n_items, or None
-        From a column named id, ids, key or index (in any case), or `obs_names`.
-    columns : dict of str to pyarrow.Array or ndarray, each of length n_items
-        Texts and labels that came along.
+        The array, column or ``obsm`` key that was taken; the name of the file where the format has no names.
+    ids : list of str or None
+        One for each row, from a column named id, ids, key or index (in any case), or ``obs_names``.
+    columns : dict of str to pyarrow.Array or ndarray
+        Texts and labels that came along, one for each row.
     """
 
     vectors: np.ndarray

@@ -25,11 +25,11 @@ def write(
     ----------
     path : str or Path
         Ends in .npy or .parquet. A file that is there is replaced once the new one is complete.
-    vectors : array of shape (n_items, n_dimensions)
+    vectors : array-like of shape (n, d)
         Real numbers; a memory-mapped array is written without loading it. Whole numbers are written as floats.
-    ids : sequence of n_items texts, optional
-        Written as the column `id`; .parquet only.
-    columns : dict of str to array of length n_items, optional
+    ids : sequence of str or None, default=None
+        One for each row, written as the column ``id``; .parquet only.
+    columns : dict of str to array-like of shape (n,) or None, default=None
         Texts or labels beside the vectors; .parquet only.
 
     Raises
@@ -37,7 +37,14 @@ def write(
     VectorFileError
         The arguments do not go together, or the format cannot hold them.
     FileNotFoundError
-        The folder of `path` does not exist.
+        The folder of ``path`` does not exist.
+
+    Examples
+    --------
+    >>> from pellucid import vectors
+    >>> vectors.write("news.parquet", [[1.0, 0.0], [0.0, 1.0]], ids=["a", "b"], columns={"topic": ["grain", "earn"]})
+    >>> vectors.read("news.parquet").columns["topic"].to_pylist()
+    ['grain', 'earn']
     """
     path = Path(path)
     suffix = path.suffix.lower()
