@@ -35,7 +35,6 @@ TO_DO: frozenset[str] = frozenset(
         "concepts",
         "explorer",
         "manifold",
-        "plots",
         "search",
         "selection",
     }

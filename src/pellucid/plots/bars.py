@@ -28,9 +28,36 @@ def component_bars(
     top: int = 12,
     title: str | None = None,
 ) -> Axes:
-    """The concepts that one item (d,) is made of, largest first, and what is in none.
+    """The concepts that one item is made of, largest first, and what is in none.
 
-    ``active`` as in ``ConceptSubspaces.shares``; concepts beyond the first ``top`` share one bar.
+    Parameters
+    ----------
+    model : ConceptSubspaces
+        Fitted.
+    x : array-like of shape (d,)
+        The item, raw.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    active : sequence of str, array-like of shape (1, S) or None, default=None
+        As in ``ConceptSubspaces.shares``.
+    top : int, default=12
+        Concepts with a bar of their own; the others share one.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Examples
+    --------
+    >>> from pellucid import ConceptSubspaces, plots
+    >>> X = [[3.0, 0.0, 1.0], [2.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 2.0, 1.0]]
+    >>> model = ConceptSubspaces(1, center=False).fit(X, ["loud", "loud", "bright", "bright"])
+    >>> ax = plots.component_bars(model, [2.0, 1.0, 0.0])
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['loud', 'bright', 'not in any concept']
     """
     shares = model.shares(np.asarray(x).reshape(1, -1), active)[0]
     order = np.argsort(-shares, kind="stable")
@@ -60,7 +87,30 @@ def component_bars(
 def explanation(found: Explanation, ax: Axes | None = None, *, top: int = 8, title: str | None = None) -> Axes:
     """Why two items are close: a step per concept, then what no concept accounts for, up to their score.
 
-    The concepts beyond the ``top`` largest share one step, so that the steps always add up.
+    Parameters
+    ----------
+    found : pellucid.search.Explanation
+        What :func:`pellucid.search.explain` or ``Hit.explain`` found.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    top : int, default=8
+        Concepts with a step of their own. The others share one, so that the steps always add up.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import plots
+    >>> from pellucid.search import Explanation
+    >>> found = Explanation(["dog", "sofa"], np.array([0.5, 0.2]), 0.1, 0.8, [[], []])
+    >>> [label.get_text() for label in plots.explanation(found).get_yticklabels()]
+    ['dog', 'sofa', 'not in any concept', 'score']
     """
     order = np.argsort(-np.abs(found.terms), kind="stable")
     shown = [int(j) for j in order[:top] if abs(found.terms[j]) >= 0.0005]
@@ -108,8 +158,34 @@ def retrieval(
 ) -> Axes:
     """Methods side by side, by how well they find the same concept and the same thing.
 
-    ``rows`` maps a method to a ``metrics.Retrieval`` or to a pair (general, sub); each of the two is a number, or a
-    sequence of numbers from several runs, shown as their mean with their standard deviation. ``sub`` may be None.
+    Parameters
+    ----------
+    rows : dict of str to Retrieval or tuple
+        What each method reached: a ``metrics.Retrieval`` or a pair (general, sub). Each of the two is a number, or a
+        sequence of numbers from several runs, shown as their mean with their standard deviation; ``sub`` may be None.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    measure : str, default="mAP@20"
+        What the numbers are.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Raises
+    ------
+    ValueError
+        There are no methods to compare.
+
+    Examples
+    --------
+    >>> from pellucid import plots
+    >>> ax = plots.retrieval({"plain": (0.61, 0.42), "by concept": ([0.85, 0.87], [0.55, 0.56])})
+    >>> ax.get_xlabel()
+    'mAP@20'
     """
     if not rows:
         raise ValueError("There are no methods to compare.")

@@ -16,7 +16,30 @@ MEASURES = (("same concept (general)", style.BLUE, "o"), ("same thing (sub-label
 
 
 def objective(model: Any, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-    """The objective of any fitted estimator at the start and after each sweep."""
+    """The objective of a fitted estimator at the start and after each sweep.
+
+    Parameters
+    ----------
+    model : estimator
+        Anything with ``objective_``.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import CommonalityClustering, plots
+    >>> model = CommonalityClustering(2, random_state=0).fit(np.random.default_rng(0).random((40, 9)))
+    >>> plots.objective(model).get_xlabel()
+    'sweep'
+    """
     values = np.asarray(model.objective_, dtype=float)
     ax = style.axes(ax, 4.8, 3.0)
     ax.plot(np.arange(len(values)), values, color=style.BLUE, marker="o", markersize=4, linewidth=1.6)
@@ -36,7 +59,30 @@ def objective(model: Any, ax: Axes | None = None, *, title: str | None = None) -
 def n_atoms_curve(selection: Any, ax: Axes | None = None, *, measure: str = "mAP@20", title: str | None = None) -> Axes:
     """Retrieval on validation rows over the number of atoms per concept, and the number chosen (paper 1, Figure 6).
 
-    ``selection`` has ``n_atoms``, ``general``, ``sub`` (or None) and ``best``.
+    Parameters
+    ----------
+    selection : pellucid.concepts.AtomCounts
+        What ``ConceptSubspaces.select_n_atoms`` returns, or anything with its ``n_atoms``, ``general``, ``sub`` (or
+        None) and ``best``.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    measure : str, default="mAP@20"
+        What the numbers are.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Examples
+    --------
+    >>> from pellucid import plots
+    >>> from pellucid.concepts import AtomCounts
+    >>> ax = plots.n_atoms_curve(AtomCounts([2, 4, 8], [0.5, 0.9, 0.8], None, 4, 4))
+    >>> ax.texts[0].get_text()
+    'chosen: 4'
     """
     ax = style.axes(ax, 5.4, 3.3)
     handles, names = [], []
@@ -53,7 +99,27 @@ def n_atoms_curve(selection: Any, ax: Axes | None = None, *, measure: str = "mAP
 def n_clusters_curve(selection: Any, ax: Axes | None = None, *, title: str | None = None) -> Axes:
     """How well runs on different rows agree over the number of clusters, with its spread, and the number chosen.
 
-    ``selection`` is what ``CommonalityClustering.select_n_clusters`` returns.
+    Parameters
+    ----------
+    selection : pellucid.clusters.ClusterCounts
+        What ``CommonalityClustering.select_n_clusters`` returns.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Examples
+    --------
+    >>> from pellucid import plots
+    >>> from pellucid.clusters import ClusterCounts
+    >>> counts = ClusterCounts([2, 3, 4], [0.7, 0.98, 0.6], [0.1, 0.01, 0.1], [0.5, 0.3, 0.29], 3)
+    >>> plots.n_clusters_curve(counts).texts[0].get_text()
+    'chosen: 3'
     """
     ax = style.axes(ax, 5.4, 3.3)
     mean, spread = np.array(selection.stability), np.array(selection.spread)
@@ -82,7 +148,39 @@ def partial_vs_full(
 ) -> Axes:
     """Retrieval by the projection onto one cone (partial, Eq. 3) and by the component (full, Eq. 2) (Figure 7).
 
-    ``partial`` and ``full`` hold, for each number of atoms, a ``metrics.Retrieval`` or a pair (general, sub).
+    Parameters
+    ----------
+    n_atoms : sequence of int
+        Numbers of atoms per concept.
+    partial : sequence of Retrieval or tuple
+        For each number a ``metrics.Retrieval`` or a pair (general, sub), by the projection.
+    full : sequence of Retrieval or tuple
+        The same by the component.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    best : int or None, default=None
+        The number chosen, to be marked.
+    measure : str, default="mAP@20"
+        What the numbers are.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Raises
+    ------
+    ValueError
+        There are more or fewer results than numbers of atoms.
+
+    Examples
+    --------
+    >>> from pellucid import plots
+    >>> ax = plots.partial_vs_full([2, 4], [(0.8, 0.5), (0.9, 0.6)], [(0.7, 0.4), (0.8, 0.5)], best=4)
+    >>> ax.texts[0].get_text()
+    'chosen: 4'
     """
     ax = style.axes(ax, 5.4, 3.5)
     handles, names = [], []
@@ -128,8 +226,36 @@ def _whole_numbers(ax: Axes) -> None:
 
 
 def cka_curve(model: Any, X: Any, ax: Axes | None = None, *, n_points: int = 24, title: str | None = None) -> Axes:
-    """How much of the similarities of items X (p, d) the strongest binary concepts explain, over their number (paper 2,
-    Figure 5c): centred kernel alignment of a fitted ``BinaryAutoencoder`` or ``IterativeAssignment`` cut short."""
+    """How much of the items' similarities the strongest binary concepts explain, over their number.
+
+    It is the centred kernel alignment of the items and of the model cut short (paper 2, Figure 5c).
+
+    Parameters
+    ----------
+    model : BinaryAutoencoder or IterativeAssignment
+        Fitted.
+    X : array-like of shape (p, d)
+        The items.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    n_points : int, default=24
+        Points of the curve at most.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Examples
+    --------
+    >>> from pellucid import BinaryAutoencoder, plots
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    >>> ax = plots.cka_curve(BinaryAutoencoder(random_state=0).fit(X), X)
+    >>> ax.lines[0].get_ydata().round(3).tolist()
+    [0.707, 1.0]
+    """
     from pellucid.metrics import cka
 
     order = np.argsort(-model.weights_, kind="stable")

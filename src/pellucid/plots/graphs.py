@@ -25,7 +25,36 @@ def analogram(
     """An :class:`~pellucid.binary.Analogram`: items as dots with their names, hidden nodes as small circles.
 
     All edges of a concept are parallel, equally long and of one colour, so cutting across them splits the items by
-    that concept. ``concepts`` are their names, which may be empty; their numbers if None.
+    that concept.
+
+    Parameters
+    ----------
+    graph : Analogram
+        The graph.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    concepts : sequence of str or None, default=None
+        Their names, which may be empty; None is their numbers.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Raises
+    ------
+    ValueError
+        The graph has too many nodes to be read, or there are more or fewer names than concepts.
+
+    Examples
+    --------
+    >>> from pellucid import plots
+    >>> from pellucid.binary import Analogram
+    >>> graph = Analogram([[0, 0], [0, 1], [1, 0], [1, 1]], ["girl", "boy", "woman", "man"])
+    >>> len(plots.analogram(graph, concepts=["grown", "male"]).lines)
+    4
     """
     if len(graph.nodes) > READABLE:
         raise ValueError(

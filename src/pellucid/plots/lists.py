@@ -27,8 +27,34 @@ SCORE: dict[str, Any] = {"va": "center", "fontsize": style.SIZE - 1, "color": st
 def captions(
     found: Mapping[str, Sequence[tuple[str, float]]], ax: Axes | None = None, *, title: str | None = None
 ) -> Axes:
-    """A table of the words that each concept's cone holds best, as ``model.captions`` finds them; the better a word
-    is held, the darker it is."""
+    """A table of the words that each concept's cone holds best; the better a word is held, the darker it is.
+
+    Parameters
+    ----------
+    found : dict of str to list of tuple
+        Concepts and their words, each with what is left of it, as ``ConceptSubspaces.captions`` finds them.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Raises
+    ------
+    ValueError
+        There are no captions.
+
+    Examples
+    --------
+    >>> from pellucid import plots
+    >>> ax = plots.captions({"animal": [("dog", 0.2), ("cat", 0.3)], "furniture": [("sofa", 0.1), ("desk", 0.4)]})
+    >>> [text.get_text() for text in ax.texts][2:5]
+    ['animal', 'dog', 'cat']
+    """
     if not found:
         raise ValueError("There are no captions to show.")
     columns = max(len(words) for words in found.values())
@@ -72,8 +98,39 @@ def neighbours(
 ) -> Axes:
     """What a search by one concept finds, beside what a plain search finds.
 
-    An item shows as its thumbnail if the collection has thumbnails, else as its ``column``, else as its id. With
-    ``relevant`` a filled dot marks the hits for which it is true, a ring the others.
+    An item shows as its thumbnail if the collection has thumbnails, else as its text, else as its id.
+
+    Parameters
+    ----------
+    filtered : sequence of Hit
+        Found by a concept.
+    plain : sequence of Hit
+        Found without one.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    query : str or None, default=None
+        What was asked for, to stand above.
+    concept : str or None, default=None
+        Name of the concept.
+    relevant : callable or None, default=None
+        Called with a hit: a filled dot marks those for which it is true, a ring the others.
+    column : str, default="text"
+        The column of the collection that has the texts.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Examples
+    --------
+    >>> from pellucid import plots
+    >>> from pellucid.search import Collection, ConceptSearch
+    >>> texts = ["a dog", "a cat", "a sofa"]
+    >>> collection = Collection.create("things", [[1.0, 0.1], [0.9, 0.2], [0.1, 1.0]], text=texts)
+    >>> hits = ConceptSearch(collection).search([1.0, 0.0], k=2)
+    >>> plots.neighbours(hits, hits, query="a puppy").get_title(loc="left")
+    'Query: a puppy'
     """
     sides = (("nearest as a whole", plain), (f"nearest by {concept}" if concept else "nearest by concept", filtered))
     pictured = any(_picture(hit) is not None for _, hits in sides for hit in hits)
@@ -172,7 +229,47 @@ def walk(
 ) -> Axes:
     """From one atom of a concept to another in equal steps: the words and items nearest at each (paper 1, Figure 3).
 
-    ``atoms`` are numbers within the concept. The words are centred with their own mean, as captions do.
+    Parameters
+    ----------
+    model : ConceptSubspaces
+        Fitted.
+    concept : str
+        Its name.
+    words : sequence of str
+        The vocabulary.
+    word_vectors : array-like of shape (n_words, d)
+        Their vectors, which are centred with their own mean, as captions do.
+    collection : Collection or None, default=None
+        Where items are looked up; None shows words alone.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    atoms : tuple of int, default=(0, 1)
+        From which to which, numbers within the concept.
+    n_steps : int, default=5
+        Points on the way, the two atoms included.
+    top : int, default=4
+        Words and items at each.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Raises
+    ------
+    ValueError
+        There is no such concept, the concept has no such atoms, or there are fewer than two steps.
+
+    Examples
+    --------
+    >>> from pellucid import ConceptSubspaces, plots
+    >>> X = [[3.0, 0.0, 0.1], [0.1, 0.0, 3.0], [0.0, 1.0, 0.0], [0.0, 2.0, 0.1]]
+    >>> model = ConceptSubspaces(2, center=False).fit(X, ["loud", "loud", "bright", "bright"])
+    >>> ax = plots.walk(model, "loud", ["drum", "horn"], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], n_steps=3, top=1)
+    >>> sorted({text.get_text() for text in ax.texts} & {"drum", "horn"})
+    ['drum', 'horn']
     """
     if n_steps < 2:
         raise ValueError(f"A walk takes at least 2 steps, got {n_steps}.")

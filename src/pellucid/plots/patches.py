@@ -16,10 +16,35 @@ if TYPE_CHECKING:
 
 
 def dictionary(model: Any, ax: Axes | None = None, *, n_atoms: int = 200, title: str | None = None) -> Axes:
-    """Atoms of a fitted ``PatchManifoldTransform`` as they look, the whitening undone, in the order of the embedding.
+    """Atoms of patches as they look, the whitening undone, in the order of the embedding.
 
     The order is that of the angle in the plane of the first two dimensions, so that atoms side by side are atoms of the
-    same surroundings; of larger dictionaries ``n_atoms`` are shown, evenly spaced.
+    same surroundings.
+
+    Parameters
+    ----------
+    model : PatchManifoldTransform
+        Fitted.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    n_atoms : int, default=200
+        Of larger dictionaries so many are shown, evenly spaced.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import PatchManifoldTransform, plots
+    >>> images = np.random.default_rng(0).random((30, 12, 12))
+    >>> model = PatchManifoldTransform(4, 16, n_components=5, random_state=0).fit(images)
+    >>> len(plots.dictionary(model, n_atoms=9).images)
+    9
     """
     first, *rest = model.components_[:2]
     angle = np.arctan2(rest[0], first) if rest else first
@@ -32,8 +57,40 @@ def dictionary(model: Any, ax: Axes | None = None, *, n_atoms: int = 200, title:
 def atom_neighbours(
     model: Any, atoms: Sequence[int], ax: Axes | None = None, *, k: int = 15, title: str | None = None
 ) -> Axes:
-    """A row for each of the ``atoms`` of a fitted ``PatchManifoldTransform``: the atom, framed, and the k atoms that
-    are closest to it in the embedding, by cosine (Figure 4)."""
+    """A row for each atom: the atom, framed, and the atoms closest to it in the embedding, by cosine (Figure 4).
+
+    Parameters
+    ----------
+    model : PatchManifoldTransform
+        Fitted.
+    atoms : sequence of int
+        Numbers of atoms, at least one.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    k : int, default=15
+        Neighbours of each.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Raises
+    ------
+    ValueError
+        No atom is named.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import PatchManifoldTransform, plots
+    >>> images = np.random.default_rng(0).random((30, 12, 12))
+    >>> model = PatchManifoldTransform(4, 16, n_components=5, random_state=0).fit(images)
+    >>> len(plots.atom_neighbours(model, [0, 1], k=3).images)
+    8
+    """
     if not len(atoms):
         raise ValueError("Name at least one atom.")
     shown = np.concatenate([[atom, *model.similar_atoms(int(atom), k)[0]] for atom in atoms])
@@ -66,10 +123,38 @@ def matching_patches(
     names: Sequence[str] | None = None,
     title: str | None = None,
 ) -> Axes:
-    """An image, framed, and its neighbours (n, height, width[, channels]) with the patch, framed, that is most like the
-    patch at the same place of the image (Figures 7 to 9): what makes two images alike.
+    """What makes images alike: an image beside its neighbours, their most similar patches framed (Figures 7 to 9).
 
-    ``names`` are those of the image and of each neighbour.
+    That patch is the one most like the patch at the same place of the image. The image itself is framed, too.
+
+    Parameters
+    ----------
+    model : PatchManifoldTransform
+        Fitted.
+    image : array-like of shape (height, width) or (height, width, channels)
+        The image.
+    neighbours : array-like of shape (n, height, width) or (n, height, width, channels)
+        The images to compare it with.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    names : sequence of str or None, default=None
+        Those of the image and of each neighbour.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import PatchManifoldTransform, plots
+    >>> images = np.random.default_rng(0).random((30, 12, 12))
+    >>> model = PatchManifoldTransform(4, 16, n_components=5, random_state=0).fit(images)
+    >>> len(plots.matching_patches(model, images[0], images[1:3]).images)
+    3
     """
     images = np.concatenate([np.asarray(image)[None], np.asarray(neighbours)])
     vectors = model.patch_embeddings(images)
@@ -101,7 +186,38 @@ def accuracy_by_dimension(
     label: str = "accuracy, %",
     title: str | None = None,
 ) -> Axes:
-    """Accuracy against the number of dimensions, on a logarithmic axis; a line for each of the ``series``."""
+    """Accuracy against the number of dimensions, on a logarithmic axis.
+
+    Parameters
+    ----------
+    dimensions : sequence of int
+        Where on the axis.
+    series : dict of str to sequence of float
+        A line for each: as many values, None where one is not known.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    label : str, default="accuracy, %"
+        What the values are.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Raises
+    ------
+    ValueError
+        A line has more or fewer values than there are dimensions.
+
+    Examples
+    --------
+    >>> from pellucid import plots
+    >>> ax = plots.accuracy_by_dimension([16, 32, 64], {"ours": [91.0, 95.5, 97.0], "PCA": [85.0, 90.0, 92.5]})
+    >>> len(ax.lines)
+    2
+    """
     ax = style.axes(ax, 5.4, 3.4)
     handles = []
     for i, (name, values) in enumerate(series.items()):

@@ -28,8 +28,39 @@ def heatmap(
 ) -> Axes:
     """A square matrix over atoms or concepts, such as ``model.cooccurrence(X)`` or ``model.coherence()`` (Figure 5).
 
-    ``groups`` (M,) says to which group each row belongs, ``names`` what the groups are called; lines are drawn
-    between groups. Without ``groups`` every row has its own name. Values below zero get a second colour.
+    Values below zero get a second colour.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (M, M)
+        The values.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    groups : array-like of shape (M,) or None, default=None
+        To which group each row belongs; lines are drawn between groups. None gives every row its own name.
+    names : sequence of str or None, default=None
+        What the groups are called; None is their numbers.
+    label : str, default=""
+        What the values are.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Raises
+    ------
+    ValueError
+        The matrix is not square, or there are more or fewer groups than rows.
+
+    Examples
+    --------
+    >>> from pellucid import plots
+    >>> ax = plots.heatmap([[1.0, 0.2], [0.2, 1.0]], names=["dog", "sofa"])
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['dog', 'sofa']
     """
     values = np.asarray(matrix, dtype=float)
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
@@ -78,10 +109,40 @@ def map(
     label: str = "",
     title: str | None = None,
 ) -> Axes:
-    """Points (n, 2) in a plane, as t-SNE or PCA leaves them (Figure 4).
+    """Points in a plane, as t-SNE or PCA leaves them (Figure 4).
 
-    ``color`` is one name per point (None for points that only make the background), with a legend; or one number
-    per point, with a colour bar called ``label``.
+    Parameters
+    ----------
+    points : array-like of shape (n, 2)
+        Where they are.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    color : sequence of length n or None, default=None
+        A name for each point, with a legend, or None for one that only makes the background; or a number for each, with
+        a colour bar.
+    size : float or None, default=None
+        Area of a dot in square points; None depends on how many there are.
+    label : str, default=""
+        What the numbers are.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Raises
+    ------
+    ValueError
+        The points are not in a plane, there are more or fewer colours than points, or too many names to tell apart.
+
+    Examples
+    --------
+    >>> from pellucid import plots
+    >>> ax = plots.map([[0.0, 0.0], [1.0, 0.5], [0.2, 1.0]], color=["dog", "dog", "sofa"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['dog', 'sofa']
     """
     where = np.asarray(points, dtype=float)
     if where.ndim != 2 or where.shape[1] != 2:
@@ -131,8 +192,35 @@ def _categories(ax: Axes, where: NDArray[Any], colour: Any, dots: dict[str, Any]
 def cluster_parts(
     model: Any, X: ArrayLike, shape: tuple[int, ...], ax: Axes | None = None, *, title: str | None = None
 ) -> Axes:
-    """Rows of X (n, d) that are images of ``shape``, one per line: the row, what its cluster's atoms say of it, what
-    the common atoms say, and what is left. ``model`` is a fitted ``CommonalityClustering``."""
+    """Images taken apart, one per line: the image, its cluster's atoms, the common atoms, and what is left.
+
+    Parameters
+    ----------
+    model : CommonalityClustering
+        Fitted.
+    X : array-like of shape (n, d)
+        Rows that are images.
+    shape : tuple of int
+        Height and width, and 3 for colours.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import CommonalityClustering, plots
+    >>> X = np.random.default_rng(0).random((40, 9))
+    >>> model = CommonalityClustering(2, random_state=0).fit(X)
+    >>> len(plots.cluster_parts(model, X[:2], (3, 3)).images)
+    8
+    """
     rows = np.asarray(X, dtype=float)
     cluster, common = (np.asarray(model.reconstruct(X, part), dtype=float) for part in ("cluster", "common"))
     parts = np.stack([rows, cluster, common, rows - cluster - common], axis=1)
@@ -154,10 +242,44 @@ def atoms_as_images(
     scales: ArrayLike | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Atoms (M, d) as the images they are, ``shape`` (h, w) or (h, w, 3), side by side.
+    """Atoms as the images they are, side by side.
 
-    Each is scaled on its own: grey ones so that zero is in the middle (and the value in ``scales`` white, if it is
-    given), coloured ones from their least to their largest value. ``names`` stand above them.
+    Each is scaled on its own: grey ones so that zero is in the middle, coloured ones from their least to their largest
+    value.
+
+    Parameters
+    ----------
+    atoms : array-like of shape (M, d)
+        The atoms.
+    shape : tuple of int
+        Height and width, and 3 for colours.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a figure.
+    names : sequence of str or None, default=None
+        What stands above each.
+    n_columns : int or None, default=None
+        Images in a line; None makes the picture twice as wide as high, about.
+    scales : array-like of shape (M,) or None, default=None
+        The value that is white in each grey image; None is its largest.
+    title : str or None, default=None
+        What stands above it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        What was drawn into; its ``figure`` can be saved.
+
+    Raises
+    ------
+    ValueError
+        The atoms cannot be images of that shape, or there are more or fewer names than atoms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid import plots
+    >>> len(plots.atoms_as_images(np.eye(4), (2, 2)).images)
+    4
     """
     rows = np.asarray(atoms, dtype=float)
     if rows.ndim != 2 or len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3):
