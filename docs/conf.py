@@ -6,13 +6,13 @@ project = "Pellucid"
 author = "the Pellucid authors"
 copyright = "2026, the Pellucid authors"
 version = release = pellucid.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "Pellucid"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-napoleon_numpy_docstring = True
+numpydoc_show_class_members = False  # the pages of reference.py say which to show
 
 
 def setup(app):
