@@ -72,6 +72,26 @@ class Whole:
         return x
 
 
+def with_defaults(a=1, b=None, c=(1, 2, 3), y=None):
+    """Say one default right, one wrong, one by name and one not at all.
+
+    Parameters
+    ----------
+    a : int, default=2
+        Wrong.
+    b : int or None
+        Not said.
+    c : tuple, default=THREE
+        Believed.
+    y : Ignored
+        Not used.
+
+    Examples
+    --------
+    >>> with_defaults()
+    """
+
+
 def codes(thing, path="room.thing"):
     return {code for code, _ in docstrings.faults_of(thing, path, docstrings.chosen_rules())}
 
@@ -83,6 +103,11 @@ def test_faults_are_found():
     assert codes(Whole.said) == {"EX01"}
     assert codes(Whole.unsaid, "room.Whole.unsaid") == {"SS03", "PR01", "RT01"}
     assert codes(codes) == {"GL08"}
+    rules = docstrings.chosen_rules()
+    assert [said for _, said in docstrings.faults_of(with_defaults, "room.with_defaults", rules)] == [
+        'Parameter "a" has the default 1, not 2',
+        'Parameter "b" does not say its default',
+    ]
 
 
 def test_what_is_public_comes_with_its_methods_and_without_those_of_scikit_learn():

@@ -6,11 +6,13 @@ define. A fault is one line. ``make lint`` fails if there is one.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import inspect
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,7 @@ TO_DO: frozenset[str] = frozenset(
 )
 # an exception says what it is and no more; fields of a result are compared by `unlike_fields`
 OF_EXCEPTIONS = ("GL", "SS")
+UNUSED = ("Ignored", "None")  # the y of a fit without labels
 OF_SIGNATURES = {"PR01", "PR02", "PR03"}
 
 
@@ -100,6 +103,8 @@ def faults_of(thing: Any, path: str, rules: set[str]) -> Iterator[tuple[str, str
         yield code, " ".join(said.split())
     if fields:
         yield from unlike_fields(doc, thing, fields)
+    else:
+        yield from unlike_defaults(doc, thing)
 
 
 def is_result(doc: Any) -> bool:
@@ -129,6 +134,31 @@ def unlike_fields(doc: Any, cls: type, fields: list[str]) -> Iterator[tuple[str,
     for name in said:
         if name not in fields and not hasattr(cls, name):
             yield "AT02", f'Unknown attribute "{name}"'
+
+
+def unlike_defaults(doc: Any, thing: Any) -> Iterator[tuple[str, str]]:
+    """A parameter that may be left out says what it is then, and says it right."""
+    if isinstance(thing, (property, cached_property)) or (inspect.isclass(thing) and issubclass(thing, BaseException)):
+        return
+    parameters = inspect.signature(thing).parameters
+    for entry in doc["Parameters"]:
+        for name in entry.name.split(", "):
+            known = parameters.get(name)
+            if known is None or known.default is known.empty or entry.type in UNUSED:
+                continue
+            _, found, said = entry.type.rpartition("default=")
+            if not found:
+                yield "DF01", f'Parameter "{name}" does not say its default'
+            elif not same(said, known.default):
+                yield "DF02", f'Parameter "{name}" has the default {known.default!r}, not {said}'
+
+
+def same(said: str, value: Any) -> bool:
+    """Whether text is a value; one that is no literal, such as a constant's name, is believed."""
+    try:
+        return bool(ast.literal_eval(said) == value)
+    except (SyntaxError, ValueError):
+        return True
 
 
 def where(thing: Any) -> str:
