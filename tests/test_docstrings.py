@@ -92,6 +92,18 @@ def with_defaults(a=1, b=None, c=(1, 2, 3), y=None):
     """
 
 
+class Model:
+    """An estimator with a fitted attribute that is not described.
+
+    Attributes
+    ----------
+    mean_ : float
+        Described.
+    """
+
+    _fitted_arrays = ("mean_", "atoms_", "feature_names_in_")
+
+
 def codes(thing, path="room.thing"):
     return {code for code, _ in docstrings.faults_of(thing, path, docstrings.chosen_rules())}
 
@@ -103,6 +115,7 @@ def test_faults_are_found():
     assert codes(Whole.said) == {"EX01"}
     assert codes(Whole.unsaid, "room.Whole.unsaid") == {"SS03", "PR01", "RT01"}
     assert codes(codes) == {"GL08"}
+    assert codes(Model) == {"AT03"}
     rules = docstrings.chosen_rules()
     assert [said for _, said in docstrings.faults_of(with_defaults, "room.with_defaults", rules)] == [
         'Parameter "a" has the default 1, not 2',

@@ -105,6 +105,7 @@ def faults_of(thing: Any, path: str, rules: set[str]) -> Iterator[tuple[str, str
         yield from unlike_fields(doc, thing, fields)
     else:
         yield from unlike_defaults(doc, thing)
+    yield from unsaid_fitted(doc, thing)
 
 
 def is_result(doc: Any) -> bool:
@@ -151,6 +152,14 @@ def unlike_defaults(doc: Any, thing: Any) -> Iterator[tuple[str, str]]:
                 yield "DF01", f'Parameter "{name}" does not say its default'
             elif not same(said, known.default):
                 yield "DF02", f'Parameter "{name}" has the default {known.default!r}, not {said}'
+
+
+def unsaid_fitted(doc: Any, thing: Any) -> Iterator[tuple[str, str]]:
+    """What a model's file holds are its fitted attributes; of the names of columns scikit-learn's manual tells."""
+    said = {name for entry in doc["Attributes"] for name in entry.name.split(", ")} | {"feature_names_in_"}
+    for name in [*getattr(thing, "_fitted_arrays", ()), *getattr(thing, "_fitted_values", ())]:
+        if name not in said and not name.startswith("_"):
+            yield "AT03", f'Fitted attribute "{name}" not documented'
 
 
 def same(said: str, value: Any) -> bool:
