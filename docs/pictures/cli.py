@@ -21,7 +21,7 @@ SCREENS = {
         "concepts caption scenes.safetensors --words words.parquet",
     ],
     "search": [
-        "index scenes.parquet --model scenes.safetensors -o scenes",
+        "index scenes.parquet -o scenes",
         "search scenes --model scenes.safetensors --item scene-1673 --concept animal -k 3 --explain",
         "search scenes --model scenes.safetensors --item scene-1673 --concept animal -k 3 --diverse",
     ],

@@ -5,7 +5,6 @@ from tempfile import TemporaryDirectory
 
 from pellucid import ConceptSubspaces, plots
 from pellucid.datasets import load_scenes
-from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection, ConceptSearch
 
 QUERY, CONCEPT, SHOWN = 1, "animal", 6
@@ -14,7 +13,7 @@ QUERY, CONCEPT, SHOWN = 1, "animal", 6
 def concept_pictures(folder: Path) -> None:
     scenes = load_scenes()
     train, names = scenes.split.train, scenes.coarse_names
-    X = CenteredNormalizer().fit(scenes.vectors[train]).transform(scenes.vectors)
+    X = scenes.vectors
     model = ConceptSubspaces(n_atoms=6).fit(X[train], scenes.coarse[train], names)
     labels = [{name for name, on in zip(names, row) if on} for row in scenes.coarse]
     i = query(scenes)

@@ -9,7 +9,6 @@ from playwright.sync_api import sync_playwright
 import pellucid
 from pellucid import CommonalityClustering, ConceptSubspaces
 from pellucid.datasets import load_scenes
-from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection
 
 HERE = Path(__file__).parent
@@ -25,9 +24,9 @@ VIEWS = {
 def explorer_pictures(folder: Path) -> None:
     scenes = load_scenes()
     train = scenes.split.train
-    X = CenteredNormalizer().fit(scenes.vectors[train]).transform(scenes.vectors)
-    model = ConceptSubspaces(6, random_state=0, center=False).fit(X[train], scenes.coarse[train], scenes.coarse_names)
-    clusters = CommonalityClustering(12, 4, 8, tol=1e-3, random_state=0).fit(X)
+    X = scenes.vectors
+    model = ConceptSubspaces(6, random_state=0).fit(X[train], scenes.coarse[train], scenes.coarse_names)
+    clusters = CommonalityClustering(12, 4, 8, center=True, tol=1e-3, random_state=0).fit(X)
     labels = [[name for name, on in zip(scenes.coarse_names, row) if on] for row in scenes.coarse]
     ids = [f"scene-{i}" for i in range(len(X))]
     with TemporaryDirectory() as place, sync_playwright() as driver:

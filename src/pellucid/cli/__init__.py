@@ -63,7 +63,7 @@ def group(debug: bool, threads: int | None) -> None:
     Examples:
       pellucid demo
       pellucid concepts fit photos.parquet --labels tags -o photos.safetensors
-      pellucid index photos.parquet --model photos.safetensors -o photos
+      pellucid index photos.parquet -o photos
       pellucid search photos --model photos.safetensors --item 17 --concept animal
     """
     if threads is not None:
