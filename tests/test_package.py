@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.import_graph import imports_of, room_of
 
 import pellucid
 
 SOURCE = Path(pellucid.__file__).parent
 
-# room -> rooms it may import from (architecture: vectors → preprocessing → estimators → search, plots, explorer)
+# room -> rooms it may import from; docs/architecture.md draws it
 BELOW_ESTIMATORS = {"rows", "solvers", "preparation", "metrics", "_core", ""}
 ESTIMATORS = {"concepts", "binary", "clusters", "manifold", "selection"}
 ALLOWED = {
@@ -31,34 +32,6 @@ ALLOWED = {
     "explorer": BELOW_ESTIMATORS | ESTIMATORS | {"vectors", "persistence", "search", "plots", "datasets"},
     "cli": BELOW_ESTIMATORS | ESTIMATORS | {"vectors", "persistence", "search", "plots", "datasets", "explorer"},
 }
-
-
-def room_of(path):
-    first = path.relative_to(SOURCE).parts[0]
-    return "" if first == "__init__.py" else first.removesuffix(".py")
-
-
-def is_room(name):
-    return (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").is_file()
-
-
-def imports_of(path):
-    """Rooms of this package that a module imports, wherever in the file (``plots`` inside a method is allowed)."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    late = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
-    for node in ast.walk(tree):
-        names = []
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path} imports relatively; say from where"
-            if node.module == "pellucid":
-                names = [f"pellucid.{a.name}" if is_room(a.name) else "pellucid" for a in node.names]
-            elif node.module:
-                names = [node.module]
-        elif isinstance(node, ast.Import):
-            names = [a.name for a in node.names]
-        for name in names:
-            if name.split(".")[0] == "pellucid":
-                yield (name.split(".") + [""])[1], id(node) in late
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
