@@ -10,6 +10,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "Pellucid"
+myst_heading_anchors = 3
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the pages of reference.py say which to show

@@ -1,4 +1,4 @@
-"""The map of the code: what it names is there, and the two ways that it tells are the ways that calls take."""
+"""The map of the code and the decisions: what they name is there, and a fit and a query take the ways that are told."""
 
 import ast
 import re
@@ -18,6 +18,8 @@ from pellucid.search import Collection
 ROOT = Path(__file__).parent.parent
 SOURCE = Path(pellucid.__file__).parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+DECISIONS = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+CODE = ("src", "tests", "benchmarks", "reproductions", "tools")
 NAMED = re.compile(r"`([\w./-]+\.(?:py|md|ts|svelte|toml)(?::[\w.]+)?)`")
 
 
@@ -42,9 +44,9 @@ def names_in(node):
     return {getattr(node, "name", None)} | {getattr(target, "id", None) for target in targets}
 
 
-@pytest.mark.parametrize("named", sorted(set(NAMED.findall(PAGE)) - {"file.py:name"}))
-def test_everything_that_the_map_names_is_there(named):
-    assert node_of(named)[1] is not None, f"docs/architecture.md names {named}, which is not there"
+@pytest.mark.parametrize("named", sorted(set(NAMED.findall(PAGE + DECISIONS)) - {"file.py:name"}))
+def test_everything_that_is_named_is_there(named):
+    assert node_of(named)[1] is not None, f"the documentation names {named}, which is not there"
 
 
 @pytest.mark.parametrize("named", ["nowhere.py", "metrics.py:nothing", "search/query.py:Hit.nothing"])
@@ -71,6 +73,25 @@ def test_the_import_graph_is_that_of_the_code():
 def test_imports_go_down_unless_they_wait_for_a_call():
     for (room, other), late in import_graph.edges().items():
         assert late or import_graph.floor(room) > import_graph.floor(other), f"{room} imports {other}"
+
+
+def test_decisions_speak_of_names_that_the_code_has():
+    code = "".join(path.read_text(encoding="utf-8") for folder in CODE for path in (ROOT / folder).rglob("*.py"))
+    known = set(re.findall(r"\w+", code + (ROOT / "Makefile").read_text(encoding="utf-8")))
+    spans = [span for span in re.findall(r"`([^`\n]+)`", DECISIONS) if not re.search(r"[/ ]", span)]
+    assert len(spans) > 50
+    assert {word for span in spans for word in re.findall(r"[A-Za-z_]\w+", span)} <= known
+
+
+def test_decisions_are_grouped_by_room_under_a_table_of_contents():
+    contents, headings = DECISIONS.split("\n## ", 1)
+    titles = re.findall(r"^##+ (.*)$", "## " + headings, flags=re.M)
+    assert [title.strip("`") for title in re.findall(r"^ *- \[(.*)\]\(#", contents, flags=re.M)] == [
+        title.strip("`") for title in titles
+    ]
+    rooms = re.findall(r"^## (.*)$", "## " + headings, flags=re.M)
+    assert rooms[0] == "All rooms"
+    assert set(rooms[1:]) <= {import_graph.room_of(path) for path in SOURCE.rglob("*.py")}
 
 
 def calls(act):
