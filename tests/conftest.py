@@ -1,7 +1,15 @@
+import os
+
 import numpy as np
 import pytest
+from hypothesis import settings
 
 pytest.register_assert_rewrite("support")
+
+# no limit in time for an example: the first compiles, and others may be busy on the machine; where nobody can try
+# again by hand the examples are the same ones each time, so that a failure repeats
+settings.register_profile("pellucid", deadline=None, print_blob=True, derandomize=os.environ.get("CI") == "true")
+settings.load_profile("pellucid")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ def kept(E, atom):
     return np.square(np.maximum(E @ atom, 0)).sum()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 2**32 - 1), st.booleans())
 def test_leading_atom_is_the_leading_singular_vector(n, d, seed, warm):
     rng = np.random.default_rng(seed)
@@ -114,7 +114,7 @@ def test_max_iter_is_honoured_and_reported(rng):
     assert result.residual > 1e-6
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 40), st.integers(1, 20), st.integers(0, 2**32 - 1))
 def test_nonnegative_power_never_loses_what_it_keeps(n, d, seed):
     rng = np.random.default_rng(seed)
@@ -161,7 +161,7 @@ def sphere_objective(H, b, d):
     return d @ H @ d - 2 * b @ d
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1), st.sampled_from(["definite", "indefinite", "low rank", "zero b"]))
 def test_sphere_minimum_is_global(n, seed, kind):
     rng = np.random.default_rng(seed)

@@ -79,7 +79,7 @@ def test_branches_do_not_fit_worse():
     assert np.array_equal(many.concepts_, IterativeAssignment(4, random_state=0).fit(X).concepts_)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(2, 14), st.integers(1, 5), st.integers(0, 100))
 def test_what_is_kept_up_to_date_is_what_it_should_be(p, d, seed):
     X = np.random.default_rng(seed).standard_normal((p, d)) + 1
@@ -151,7 +151,7 @@ def test_the_golden_file_still_loads():
     assert binary_recovery(combined.concepts_, np.array(list(product([0, 1], repeat=3)))).exact == 3
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(2, 9), st.integers(1, 4), st.integers(0, 1000), st.sampled_from([0.0, 0.1]))
 def test_the_gain_of_every_flip_is_exact(p, b, seed, sparsity):
     rng = np.random.default_rng(seed)

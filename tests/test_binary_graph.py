@@ -52,7 +52,7 @@ def distinct_concepts(draw):
     return oriented if oriented.shape[1] else np.arange(p)[:, None] // (p - 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(distinct_concepts())
 def test_distance_counts_differences_and_the_graph_gives_the_concepts_back(S):
     graph = Analogram(S)

@@ -20,7 +20,7 @@ def test_weights_of_an_exact_model_come_back():
     assert concept_weights(1e-3 * X, S, sparsity=0) == pytest.approx(1e-6 * weights, rel=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(3, 12), st.integers(1, 7), st.integers(0, 1000), st.sampled_from([0.0, 1e-3, 0.1]))
 def test_weights_are_the_minimum_of_equation_3(p, b, seed, sparsity):
     rng = np.random.default_rng(seed)

@@ -67,7 +67,7 @@ def test_parts_can_be_sent_elsewhere_and_a_memory_map_is_not_sent_along(tmp_path
     np.testing.assert_array_equal(np.concatenate(list(pickle.loads(sent).read())), X[2000:3000])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.integers(1, 400), st.integers(1, 500))
 def test_blocks_cover_rows_in_order_and_are_no_larger_than_said(n, rows):
     X = np.arange(2.0 * n).reshape(n, 2)

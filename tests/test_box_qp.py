@@ -28,7 +28,7 @@ def kkt_holds(H, q, lower, upper, x, tol):
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(1, 25), st.integers(1, 30), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 1.0]))
 def test_optimality_conditions_hold_also_for_singular_matrices(m, rank, seed, open_share):
     rng = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ def test_optimality_conditions_hold_also_for_singular_matrices(m, rank, seed, op
     assert kkt_holds(H, q, lower, upper, result.x, 1e-7 * scale)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_ties_of_whole_numbers(m, seed):
     rng = np.random.default_rng(seed)

@@ -107,7 +107,7 @@ def test_costs_and_assignment_equal_brute_force(codes, n_common):
         np.testing.assert_allclose(coded.costs, by_hand, rtol=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     k=st.integers(1, 8),
     K0=st.integers(0, 8),
@@ -140,7 +140,7 @@ def test_atoms_that_are_nearly_equal_explain_a_common_one_wholly():
         np.testing.assert_allclose(coder.costs(X), 0, atol=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 25), st.integers(1, 25), st.integers(0, 2**32 - 1), st.integers(-8, 4))
 def test_the_atom_step_is_the_best_on_the_sphere(r, d, seed, size):
     rng = np.random.default_rng(seed)
@@ -178,7 +178,7 @@ def test_the_atom_step_matches_a_trusted_optimiser():
         np.testing.assert_allclose(free, np.linalg.solve(H + count * np.eye(6), b), atol=1e-10)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     n=st.integers(2, 150),
     r=st.integers(1, 200),
@@ -205,7 +205,7 @@ def test_a_growing_span_that_says_so_has_the_global_minimum(n, r, seed, size, tu
         assert n <= 60 or turned > 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     n=st.integers(2, 60),
     more=st.integers(1, 100),
@@ -297,7 +297,7 @@ def test_atoms_never_raise_the_objective_for_fixed_codes(codes, within):
     np.testing.assert_allclose(lengths, 1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     n=st.integers(4, 40),
     d=st.integers(1, 12),

@@ -34,7 +34,7 @@ def by_definition(graph, labels, resolution=1.0):
     return ((A - resolution * np.outer(degree, degree) / total) * same).sum() / total
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(4, 25), st.integers(1, 4), st.integers(0, 2**32 - 1), st.sampled_from([0.5, 1.0, 2.0]))
 def test_modularity_and_moves(n, C, seed, resolution):
     graph = random_graph(n, seed)

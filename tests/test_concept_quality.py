@@ -101,7 +101,7 @@ def test_explained_energy_and_auc_by_hand():
     assert np.isnan(share_auc(model, X[:0], Y[:0])).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 1000), st.sampled_from([np.float32, np.float64]))
 def test_lengths_are_those_of_components_and_projections(seed, dtype):
     X, Y, *_ = planted_cones(40, 10, noise=0.3, seed=seed)

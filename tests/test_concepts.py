@@ -38,9 +38,7 @@ def test_two_sweeps_equal_a_plain_transcription_of_algorithm_1():
     assert np.abs(np.einsum("ij,ij->i", model.atoms_, atoms)).min() > 0.9999
 
 
-# ten atoms a concept in three dimensions nearly cancel, and float32 then keeps too few digits for the codes' tolerance
-@pytest.mark.filterwarnings("ignore:nnls did not converge")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["svd", "bcd", "power"]),
     st.sampled_from(["svd", "sample"]),
@@ -75,14 +73,14 @@ def test_an_atom_that_nobody_uses_gets_a_direction_at_a_gain(ridge, monotone):
     X = np.array([[1.0, 0.0], [0.0, 2.0]])
     atoms, groups, Y = np.array([[1.0, 0.0], [0.0, -1.0]]), np.zeros(2, dtype=int), np.ones((2, 1), dtype=bool)
     codes = solve_codes(X, Y, atoms, groups, ridge)
-    before = total_error(X, Y, atoms, groups, ridge, codes) / 2
+    before = total_error(X, Y, atoms, groups, ridge, codes)
     sweep = update_atoms(X, Y, atoms, groups, codes, "svd", monotone, ridge)
     assert sweep.reseeded == 1
     np.testing.assert_allclose(atoms, np.eye(2), atol=1e-6)
     np.testing.assert_allclose(codes, np.diag([1, 2]) / (1 + ridge), atol=1e-6)
-    after = (sweep.squared_error + sweep.penalty) / 2
+    after = sweep.squared_error + sweep.penalty
     assert after < before
-    assert after == pytest.approx(total_error(X, Y, atoms, groups, ridge, codes) / 2, abs=1e-9)
+    assert after == pytest.approx(total_error(X, Y, atoms, groups, ridge, codes), abs=1e-9)
 
 
 @pytest.mark.parametrize("init", ["svd", "sample"])

@@ -135,7 +135,7 @@ def test_the_union_is_what_trying_every_column_finds(seed):
     assert {0, 1, 2} <= set(found.candidates)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 7), st.integers(0, 60), st.integers(0, 10_000))
 def test_an_orthonormal_subset_is_always_contained(D, others, seed):
     rng = np.random.default_rng(seed)
@@ -148,7 +148,7 @@ def test_an_orthonormal_subset_is_always_contained(D, others, seed):
     assert set(planted) <= set(found.candidates)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(2, 6), st.integers(0, 10_000))
 def test_rotation_changes_no_support(D, seed):
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pellucid.selection import diversify
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(1, 20), st.integers(0, 9999), st.floats(0, 1))
 def test_it_returns_k_different_rows_and_every_beginning_is_an_answer(n, d, k, seed, diversity):
     rng = np.random.default_rng(seed)

@@ -32,7 +32,7 @@ def loaded(setting, segments, alive=None, **load):
 
 @quiet
 @pytest.mark.parametrize("setting", FULL)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(1, 400),
     st.integers(1, 20),

@@ -258,7 +258,7 @@ def test_the_api_survives_a_fuzzer(parts, tmp_path):
     for operation in (result.ok() for result in schema.get_all_operations()):
         for mode in schemathesis.GenerationMode:
 
-            @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+            @settings(max_examples=EXAMPLES, derandomize=True, database=None, phases=[Phase.generate],
                       suppress_health_check=list(HealthCheck))  # fmt: skip
             @given(case=operation.as_strategy(generation_mode=mode))
             def ask(case):

@@ -23,7 +23,7 @@ def reference_omp(x, atoms, steps):
     return codes
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(1, 6), st.integers(2, 12), st.integers(1, 20), st.integers(1, 8), st.integers(0, 2**32 - 1))
 def test_equals_the_plain_algorithm(n, d, m, steps, seed):
     rng = np.random.default_rng(seed)

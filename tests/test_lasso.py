@@ -42,7 +42,7 @@ def test_equals_a_cone_solver(rng, positive, ridge, m):
     assert result.converged
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.integers(1, 6), st.integers(1, 10), st.integers(1, 25), st.floats(1e-4, 3.0), st.booleans(), st.booleans(),
     st.integers(0, 2**32 - 1),
@@ -63,7 +63,7 @@ def test_gap_is_tiny_also_with_collinear_atoms(n, d, m, alpha, positive, doubled
         assert (objective(X, atoms, other, alpha) >= ours - result.duality_gap - 1e-12).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.integers(1, 4), st.integers(1, 8), st.sampled_from([0.25, 0.5, 1.0]), st.booleans(), st.integers(0, 2**32 - 1)
 )
@@ -80,7 +80,7 @@ def test_ties_of_whole_numbers(d, m, alpha, positive, seed):
         assert np.isfinite(result.codes).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 6), st.integers(1, 10), st.integers(1, 15), st.floats(0.01, 2.0), st.integers(0, 2**32 - 1))
 def test_gram_form_reaches_the_same_objective(n, d, m, alpha, seed):
     rng = np.random.default_rng(seed)

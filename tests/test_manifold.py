@@ -296,7 +296,7 @@ def test_the_nearest_atom_is_the_nearest(K, d):
     assert np.mean(exact[np.arange(len(X)), found] >= exact.max(axis=1) - 1e-6) > 0.95
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([1e-3, 0.1, 1.0]))
 def test_cells_never_hide_the_nearest(seed, d, spread):
     """Directions in clumps, atoms repeated, rows equal to atoms or opposite to all of them."""

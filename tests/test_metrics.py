@@ -24,7 +24,7 @@ def plain_ap(relevant, k):
     return total / max(1, hits)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(1, 25))
 def test_average_precision_equals_the_plain_loop(relevant, k):
     assert average_precision([relevant], k)[0] == pytest.approx(plain_ap(relevant, k))
@@ -38,7 +38,7 @@ def test_known_values():
         average_precision([1, 0])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(1, 5), st.integers(1, 40), st.integers(1, 50), st.integers(0, 2**32 - 1))
 def test_top_k_is_a_stable_sort(n, m, k, seed):
     scores = np.random.default_rng(seed).integers(0, 1 + m, size=(n, m)).astype(float)

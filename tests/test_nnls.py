@@ -38,7 +38,7 @@ def problems(draw, collinear=False):
     return X, atoms, mask
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(problems())
 def test_equals_scipy_where_the_solution_is_unique(problem):
     X, atoms, mask = problem
@@ -52,7 +52,7 @@ def test_equals_scipy_where_the_solution_is_unique(problem):
     assert (result.codes[~mask] == 0).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(problems(collinear=True))
 def test_reaches_the_optimal_objective_where_atoms_are_collinear(problem):
     X, atoms, mask = problem
@@ -62,7 +62,7 @@ def test_reaches_the_optimal_objective_where_atoms_are_collinear(problem):
     assert result.converged
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problems(), st.floats(1e-3, 1e3), st.integers(0, 2**32 - 1))
 def test_invariances(problem, factor, seed):
     X, atoms, mask = problem
@@ -147,7 +147,7 @@ def test_opposite_atoms_and_zero_rows(rng):
     assert result.kkt[0] == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(1, 4), st.integers(1, 8), st.integers(0, 2**32 - 1))
 def test_ties_of_whole_numbers(d, m, seed):
     """Small integers make exact ties, zero-length steps and exact cancellation, which random floats never hit."""
@@ -202,7 +202,7 @@ def test_a_start_far_from_the_data_does_no_harm(rng, size):
     np.testing.assert_allclose(objective(X, atoms, result.codes), objective(X, atoms, reference(X, atoms)), atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems())
 def test_gram_form_is_the_same_problem_for_all(problem):
     X, atoms, mask = problem

@@ -147,7 +147,7 @@ def test_other_files_are_refused_with_a_sentence(tmp_path):
 GOLDEN_BYTES = (GOLDEN / "centered_normalizer.safetensors").read_bytes()
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400, derandomize=True)
 @given(data=st.data())
 def test_mutated_files_give_a_model_or_a_sentence(tmp_path_factory, data):
     content = bytearray(GOLDEN_BYTES)

@@ -26,7 +26,7 @@ def random_pool(rng, n=200, tokens=6, width=4, entries=16, shared=True):
     return TokenPool(rng.integers(0, entries, (n, tokens)), book)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(1, 300),
     st.integers(1, 9),
@@ -118,7 +118,7 @@ def test_more_codes_come_closer(rng):
     assert reports[0].saving > 14 > reports[2].saving
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 8), st.booleans(), st.integers(0, 2**32 - 1))
 def test_quantised_queries_take_the_best_scale_and_entry(bits, shared, seed):
     rng = np.random.default_rng(seed)

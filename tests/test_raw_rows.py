@@ -48,7 +48,7 @@ def test_a_model_of_raw_rows_is_that_of_prepared_ones(dtype):
     np.testing.assert_array_equal(*pairs)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_lengths_of_rows_change_nothing(seed):
     X, Y = raw_rows(120, 8, seed, np.float64)
@@ -102,7 +102,7 @@ def prepared(rows, mean):
     return np.where(units.any(axis=1)[:, None], left / np.maximum(np.linalg.norm(left, axis=1)[:, None], 1e-300), 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.3, 0.95]), st.integers(1, 30), st.sampled_from([1, 40]))
 def test_the_exact_engine_ranks_raw_rows_as_prepared_ones(seed, crowded, k, n_queries):
     rng = np.random.default_rng(seed)

@@ -30,7 +30,7 @@ def world(tmp_path_factory):
     return scenes, X, model, collection
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 300), st.integers(1, 20), st.integers(1, 40), st.booleans(), st.integers(0, 2**32 - 1))
 def test_exact_engine_ranks_as_float64_does(n, d, k, half, seed):
     rng = np.random.default_rng(seed)

@@ -58,7 +58,7 @@ def test_loss_of_one_value_by_hand():
         assert np.exp(log_symmetric_length(np.array([t]), c))[0] == pytest.approx(g(t, c))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(0, 9999), st.floats(0.2, 3))
 def test_loss_is_least_at_orthonormal_columns_and_blind_to_rotation_and_inversion(D, seed, power):
     rng = np.random.default_rng(seed)
@@ -77,7 +77,7 @@ def test_loss_of_many_matrices_at_once_and_of_none():
         isometry_loss(np.ones((3, 2)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(2, 5), st.integers(0, 9999), st.sampled_from([ISOMETRY, BASIS_PURSUIT]), st.floats(0.3, 3))
 def test_one_more_column_never_costs_less_than_the_floor(D, seed, kind, power):
     X = np.random.default_rng(seed).standard_normal((D, D))
@@ -91,7 +91,7 @@ def test_one_more_column_never_costs_less_than_the_floor(D, seed, kind, power):
 # search
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 4), st.integers(0, 7), st.integers(0, 9999), st.sampled_from([ISOMETRY, BASIS_PURSUIT]))
 def test_branch_and_bound_finds_what_trying_everything_finds(D, more, seed, kind):
     rng = np.random.default_rng(seed)
@@ -178,7 +178,7 @@ def test_section_6_4_two_stages_reach_the_global_optimum_of_the_basis_pursuit_lo
         assert two.loss_ == pytest.approx(everywhere.loss_, rel=1e-9)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(2, 5), st.integers(0, 9999), st.floats(0.5, 2))
 def test_a_planted_orthonormal_subset_among_thousands_is_found(D, seed, power):
     rng = np.random.default_rng(seed)

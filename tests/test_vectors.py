@@ -190,7 +190,7 @@ def test_writes_no_rows(tmp_path, suffix):
     assert read(tmp_path / f"a{suffix}").vectors.shape == (0, 7)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     array=hnp.arrays(st.sampled_from([np.float16, np.float32, np.float64]), hnp.array_shapes(min_dims=2, max_dims=2)),
     suffix=st.sampled_from([".npy", ".parquet"]),
@@ -1054,7 +1054,7 @@ def read_or_refuse(path):
 
 
 @pytest.mark.parametrize("source", range(len(FUZZED)), ids=[f"{i}{suffix}" for i, (suffix, _) in enumerate(FUZZED)])
-@settings(deadline=None, derandomize=True, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(derandomize=True, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=EDITS)
 def test_damaged_files_are_read_or_refused_and_nothing_else(tmp_path, source, edits):
     suffix, content = FUZZED[source]
@@ -1063,7 +1063,7 @@ def test_damaged_files_are_read_or_refused_and_nothing_else(tmp_path, source, ed
     read_or_refuse(path)
 
 
-@settings(deadline=None, derandomize=True, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(derandomize=True, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=EDITS)
 def test_damaged_h5ad_is_read_or_refused_and_nothing_else(tmp_path, anndata, edits):
     whole = tmp_path / "whole.h5ad"
