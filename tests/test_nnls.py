@@ -180,6 +180,20 @@ def test_codes_are_right_where_atoms_are_nearly_collinear(rng, offset):
     assert np.abs(nnls(codes @ atoms, atoms).codes - codes).max() < 1e-5
 
 
+@pytest.mark.parametrize(("m", "d"), [(10, 3), (20, 8)])
+@pytest.mark.parametrize("apart", [0.1, 0.01, 0.001])
+def test_float32_is_solved_where_atoms_are_many_and_nearly_alike(m, d, apart):
+    """Products rounded to float32 have no answer there: some rows need them in float64."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        half = rng.random((m // 2, d))
+        atoms = np.vstack([half, half + apart * rng.standard_normal(half.shape)]).astype(np.float32)
+        X = (rng.random((200, m)) * (rng.random((200, m)) < 0.3)).astype(np.float32) @ atoms
+        found = nnls(X, atoms)  # a warning that it did not converge is an error here
+        assert found.codes.dtype == np.float32
+        np.testing.assert_allclose(found.codes @ atoms, X, atol=1e-2)
+
+
 @pytest.mark.parametrize("scale", [1e-120, 1e-30, 1e30, 1e120])
 def test_any_scale(rng, scale):
     X, atoms = rng.standard_normal((20, 10)), rng.standard_normal((6, 10))

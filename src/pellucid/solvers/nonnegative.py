@@ -12,6 +12,7 @@ from pellucid._core.checks import (
     as_mask,
     as_matrix,
     as_nonnegative,
+    attainable,
     check_finite,
     check_iteration,
     check_width,
@@ -139,12 +140,21 @@ class Cone:
             self._problem.solve(C, mask_block(mask, rows), start[rows], kkt[rows])
 
         run_blocks(solve_block, *start.shape)
+        late = np.flatnonzero(~(kkt <= attainable(self.tol, start.dtype)))
+        wide, lost = self.atoms.T.astype(np.float64), np.zeros(len(X))
 
-        def rounding(late: NDArray[np.int64]) -> NDArray[np.float64]:
-            C = np.asarray(X[late], dtype=np.float64) @ self.atoms.T.astype(np.float64)
-            return rounding_residual(start[late], C, self._problem.lengths, mask if len(mask) == 1 else mask[late])
+        def look_again(part: slice) -> None:
+            rows = late[part]
+            C, allowed = np.asarray(X[rows], dtype=np.float64) @ wide, mask if len(mask) == 1 else mask[rows]
+            codes, residual = start[rows], kkt[rows]
+            if codes.dtype != C.dtype:  # where atoms nearly cancel, the digits that C lost hide the way to the answer
+                self._problem.solve(C, allowed, codes, residual)
+            start[rows], kkt[rows] = codes, residual
+            lost[rows] = rounding_residual(codes, C, self._problem.lengths, allowed)
 
-        return certified("nnls", start, kkt, self.tol, rounding=rounding)
+        if late.size:
+            run_blocks(look_again, len(late), len(self.atoms))
+        return certified("nnls", start, kkt, self.tol, rounding=lambda rows: lost[rows])
 
     def project(self, X: FloatMatrix) -> FloatMatrix:
         """The nearest point of the cone to each row.
