@@ -37,7 +37,7 @@ def test_index_and_search_in_postgres(tmp_path, file, postgres):
     plain = found("search", tmp_path / "c", "--item", "item 7", "-k", 5, "--engine", "exact")
     assert found("search", tmp_path / "c", "--item", "item 7", "-k", 5) == plain
     assert found("search", tmp_path / "c", "--item", "item 7", "-k", 5, *there, "--option", "kind=flat") == plain
-    assert found("search", tmp_path / "c", "--item", "item 7", "-k", 5, "--option", "timeout=3") == plain
+    assert found("search", tmp_path / "c", "--item", "item 7", "-k", 5, "--option", "timeout=300") == plain
     recent = found("search", tmp_path / "c", "--item", "item 7", "--where", "(item->>'year')::int > 2015")
     assert len(recent) == 20
     assert all(hit["item"]["year"] > 2015 for hit in recent)

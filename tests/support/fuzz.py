@@ -7,8 +7,10 @@ bomb all show; the number of a file is the seed that makes it again.
 import argparse
 import io
 import json
+import os
 import re
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -24,6 +26,7 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 MEMORY = 2 << 30
 RESIDENT = 300 << 20
 SECONDS = 10  # of the processor, for others may be busy on it
+SILENCE = 600  # seconds that one file may take by the clock: it only ends what waits for ever
 LARGE = (2**31 - 1, 2**31, 2**40, 2**63 - 1, 2**64 - 1, 10**12)
 ROWS = np.arange(40, dtype=np.float32).reshape(10, 4)
 
@@ -154,10 +157,14 @@ def work(kind, start, stop):
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         signal.signal(signal.SIGPROF, lambda *_: (_ for _ in ()).throw(TimeoutError("it hangs")))
         for seed in range(start, stop):
             print("at", seed, flush=True)
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            # a hang inside a C library lets no handler run: the system ends it
+            most = int(time.process_time()) + 3 * SECONDS
+            resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
             whole["read" if attempt(kind, folder, files, seed) else "refused"] += 1
             signal.setitimer(signal.ITIMER_PROF, 0)
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before
@@ -168,6 +175,19 @@ def work(kind, start, stop):
         print("done", json.dumps({**whole, "megabytes": grown >> 20}), flush=True)
 
 
+def heard(child):
+    """The lines that a child says until it ends; one that falls silent is ended."""
+    said, more = b"", b"something"
+    while more:
+        if not select.select([child.stdout], [], [], SILENCE)[0]:
+            child.kill()
+        more = os.read(child.stdout.fileno(), 1 << 16)
+        said += more
+    child.stdout.close()
+    child.wait()
+    return said.decode().splitlines()
+
+
 def fuzz(kind, count, first=0, chunk=2000):
     """What became of so many files: how many were read, refused, and the seeds of those that broke the reader."""
     total = {"kind": kind, "read": 0, "refused": 0, "megabytes": 0, "broken": []}
@@ -175,13 +195,11 @@ def fuzz(kind, count, first=0, chunk=2000):
     while start < first + count:
         stop = min(start + chunk, first + count)
         command = [sys.executable, __file__, "--work", kind, str(start), str(stop)]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        try:
-            out, err = child.communicate(timeout=60 + 2 * (stop - start))
-        except subprocess.TimeoutExpired:  # a hang inside a C library takes no signal
-            child.kill()
-            out, err = child.communicate()
-        lines = out.splitlines()
+        with tempfile.TemporaryFile() as errors:
+            child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
+            lines = heard(child)
+            errors.seek(0)
+            err = errors.read().decode(errors="replace")
         if lines and lines[-1].startswith("done"):
             said = json.loads(lines[-1][5:])
             total["read"] += said["read"]
