@@ -84,7 +84,7 @@ def _frames(folder: Path) -> list[tuple[str, str, str]]:
     with sync_playwright() as driver:
         for n, target in TARGETS.items():
             with _served(folder, n, 16) as server:
-                assert server.app.state.pellucid.preparation.wait(600)
+                assert server.app.state.pellucid.background.wait(600)
                 browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
                 page = browser.new_page(viewport={"width": 1280, "height": 800})
                 page.goto(f"{server.address}map?colour=label:kind")
@@ -110,7 +110,7 @@ def _searches(folder: Path, minute: float) -> list[tuple[str, str, str]]:
     model = ConceptSubspaces(8, max_iter=2, center=False).fit(sample, labels, [f"concept {j}" for j in range(CONCEPTS)])
     rows = []
     with _served(folder, ITEMS, DIMENSION, model) as server:
-        assert server.app.state.pellucid.preparation.wait(900)
+        assert server.app.state.pellucid.background.wait(900)
         size = f"{ITEMS:,} × {DIMENSION}"
 
         def ask(client: httpx.Client, item: int, asked: dict[str, Any]) -> float:

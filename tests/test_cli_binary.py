@@ -168,5 +168,3 @@ def test_the_gated_score(data, files, model, collection, tmp_path):
     assert "fit --gate" in fails("search", collection, "-m", model, "--item", "item 3", "-c", "person", "--score",
                                  "gated", code=2)  # fmt: skip
     assert "name one" in fails("search", collection, "-m", gated, "--item", "item 3", "--score", "gated", code=2)
-    run("index", files / "v.parquet", "-o", tmp_path / "raw")
-    assert "index them with" in fails("search", tmp_path / "raw", *asked[1:], "--score", "gated", code=2)

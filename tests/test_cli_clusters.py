@@ -134,7 +134,7 @@ def test_the_explorer_shows_vectors_as_they_came(digits, tmp_path):
     fitted = pellucid.load(folder / "m.safetensors")
     with explore(collection, folder / "m.safetensors", image_shape=(8, 8), open_browser=False) as server:
         state = server.app.state.pellucid
-        assert state.preparation.wait(PATIENCE)
+        assert state.background.wait(PATIENCE)
         np.testing.assert_array_equal(state.structure.clusters(), fitted.predict(X))
         unit = X[5] / np.linalg.norm(X[5])
         np.testing.assert_allclose(state.structure.reconstruct("5")[0], unit, atol=1e-6)

@@ -16,8 +16,8 @@ httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 from fastapi.testclient import TestClient  # noqa: E402
 
 from pellucid.explorer import Limits, create_app, explore  # noqa: E402
+from pellucid.explorer.background import Background  # noqa: E402
 from pellucid.explorer.layout import Axes, between, fit, pca  # noqa: E402
-from pellucid.explorer.preparation import Preparation  # noqa: E402
 from pellucid.explorer.state import inside  # noqa: E402
 
 LOCAL = "http://127.0.0.1"
@@ -39,7 +39,7 @@ def demo(tmp_path_factory):
 def client(demo):
     folder, _, _ = demo
     with TestClient(create_app(collection=folder / "collection", model=folder / "model.safetensors"), LOCAL) as client:
-        assert client.app.state.pellucid.preparation.wait(PATIENCE)
+        assert client.app.state.pellucid.background.wait(PATIENCE)
         yield client
 
 
@@ -234,7 +234,7 @@ def test_stability_is_checked_on_demand(client):
     until(ended)
     for concept in client.get("/api/concepts").json()["concepts"]:
         assert 0 <= concept["stability"]["overlap"] <= 1 + 1e-9
-    client.app.state.pellucid.preparation.progress.pop("stability")
+    client.app.state.pellucid.background.progress.pop("stability")
 
 
 def test_a_given_vocabulary_is_used(demo):
@@ -316,7 +316,7 @@ def test_without_a_model_there_is_a_map_and_plain_search(demo):
         hits = client.post("/api/search", json={"x": "item-7", "k": 4}).json()["hits"]
         positions, _ = collection.search(collection.vectors([7]), 5)
         assert [hit["item"]["row"] for hit in hits] == [p for p in positions[0] if p != 7][:4]
-        for asked in ({"concept": "animal"}, {"without": "animal"}, {"diverse": True}):
+        for asked in ({"concept": "animal"}, {"without": "animal"}):
             reply = client.post("/api/search", json={"x": "item-7", **asked})
             assert reply.status_code == 422
             assert "There is no model" in reply.json()["detail"]
@@ -329,7 +329,7 @@ def test_deleted_items_are_gone_everywhere(tmp_path):
     collection = small_collection(tmp_path / "c", X, Y)
     collection.delete(["item-2", "item-30"])
     with TestClient(create_app(collection=collection, model=small_model(X, Y)), LOCAL) as client:
-        assert client.app.state.pellucid.preparation.wait(PATIENCE)
+        assert client.app.state.pellucid.background.wait(PATIENCE)
         assert client.get("/api/collection").json()["count"] == 58
         assert len(floats(client.get("/api/map"))) == 2 * 58
         assert client.get("/api/item", params={"id": "item-30"}).status_code == 404
@@ -346,7 +346,7 @@ def test_tiny_and_flat_collections_have_maps(tmp_path, n, d, rng):
     X[: n // 2] = X[0]  # duplicates
     collection = Collection.create(tmp_path / "c", X)
     with TestClient(create_app(collection=collection), LOCAL) as client:
-        assert client.app.state.pellucid.preparation.wait(PATIENCE)
+        assert client.app.state.pellucid.background.wait(PATIENCE)
         assert client.get("/api/status").json()["failed"] == {}
         for layout in ("pca", "neighbours"):
             places = floats(client.get("/api/map", params={"layout": layout}))
@@ -378,7 +378,7 @@ def test_layouts_and_shares_are_kept_and_made_again_when_they_must(tmp_path):
     collection, model = small_collection(tmp_path / "c", X, Y), small_model(X, Y)
 
     def prepare(model):
-        preparation = Preparation(create_app(collection=collection, model=model).state.pellucid.items, model)
+        preparation = Background(create_app(collection=collection, model=model).state.pellucid.items, model)
         preparation.start()
         assert preparation.wait(PATIENCE)
         return preparation
@@ -403,7 +403,7 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch):
     collection = small_collection(tmp_path / "c", X, Y)
     (tmp_path / "c" / "explorer").write_text("in the way")
     with TestClient(create_app(collection=collection), LOCAL) as client:
-        assert client.app.state.pellucid.preparation.wait(PATIENCE)
+        assert client.app.state.pellucid.background.wait(PATIENCE)
         assert len(floats(client.get("/api/map"))) == 120
 
 
@@ -411,7 +411,7 @@ def test_what_is_not_ready_says_so(demo, monkeypatch):
     _, collection, model = demo
     gate = threading.Event()
     monkeypatch.setattr("pellucid.explorer.layout.Axes", lambda *_: gate.wait(PATIENCE))
-    monkeypatch.setattr("pellucid.explorer.preparation._read", lambda *_: None)
+    monkeypatch.setattr("pellucid.explorer.background._read", lambda *_: None)
     with TestClient(create_app(collection=collection, model=model), LOCAL) as client:
         reply = client.get("/api/map")
         assert reply.status_code == 409
@@ -419,7 +419,7 @@ def test_what_is_not_ready_says_so(demo, monkeypatch):
         assert client.get("/api/concepts").json()["concepts"][0]["strongest"] is None
         assert client.post("/api/search", json={"x": "item-7"}).json()["hits"][0]["shares"] is None
         gate.set()
-        assert client.app.state.pellucid.preparation.wait(PATIENCE)
+        assert client.app.state.pellucid.background.wait(PATIENCE)
         assert "pca" in client.get("/api/status").json()["failed"]  # True is no Axes
         assert client.get("/api/map").status_code == 422
 
@@ -429,7 +429,7 @@ def test_the_neighbour_layout_keeps_neighbourhoods(tmp_path, rng):
     group = np.arange(240) % 6
     X = centres[group] + 0.1 * rng.normal(size=(240, 20))
     app = create_app(collection=Collection.create(tmp_path / "c", X))
-    preparation = app.state.pellucid.preparation
+    preparation = app.state.pellucid.background
     preparation.start()
     assert preparation.wait(PATIENCE)
     places = np.asarray(preparation.get("neighbours"), dtype=float)

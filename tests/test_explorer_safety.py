@@ -250,8 +250,8 @@ def test_the_api_survives_a_fuzzer(parts, tmp_path):
         image_shape=(3, 4),
         hosts=("127.0.0.1", "localhost", "testserver"),
     )
-    app.state.pellucid.preparation.start()
-    assert app.state.pellucid.preparation.wait(PATIENCE)
+    app.state.pellucid.background.start()
+    assert app.state.pellucid.background.wait(PATIENCE)
     app.state.pellucid.check_stability = lambda n_runs: None  # refits take their time, and are tested elsewhere
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     answered = Counter()

@@ -40,8 +40,8 @@ def client(parts):
     files = [folder / f"{name}.safetensors" for name in models]
     app = create_app(collection=folder / "collection", model=files, image_shape=(3, 4))
     with TestClient(app, LOCAL) as client:
-        assert app.state.pellucid.preparation.wait(PATIENCE)
-        assert app.state.pellucid.preparation.failed == {}
+        assert app.state.pellucid.background.wait(PATIENCE)
+        assert app.state.pellucid.background.failed == {}
         yield client
 
 
@@ -192,7 +192,7 @@ def test_analograms_that_cannot_be(client, asked, status, sentence):
 def test_without_models_it_says_what_to_do(parts):
     folder, collection, _ = parts
     with TestClient(create_app(collection=folder / "collection"), LOCAL) as client:
-        assert client.app.state.pellucid.preparation.wait(PATIENCE)
+        assert client.app.state.pellucid.background.wait(PATIENCE)
         info = client.get("/api/collection").json()
         assert (info["n_clusters"], info["n_binary"], info["files"]) == (None, None, {})
         for path in ("/api/binary", "/api/bits?concept=0", "/api/clusters", "/api/predict", "/api/atoms"):
@@ -226,7 +226,7 @@ def test_what_is_refused_at_the_start(parts, tmp_path):
     with pytest.raises(ValueError, match="precomputed"):
         create_app(collection=collection, model=kernel)
     with pytest.raises(ValueError, match="the model is a CenteredNormalizer"):
-        create_app(collection=collection, model=pellucid.preparation.CenteredNormalizer().fit(np.eye(12)))
+        create_app(collection=collection, model=pellucid.background.CenteredNormalizer().fit(np.eye(12)))
     for shape in ((5, 5), (12,), (2, 2, 4), (0, 12)):
         with pytest.raises(ValueError, match="image_shape"):
             create_app(collection=collection, image_shape=shape)
@@ -240,8 +240,8 @@ def test_arrays_are_kept_and_made_again_for_another_model(parts, tmp_path):
     for model in (first, first, second):
         with explore(collection, model, open_browser=False) as server:
             state = server.app.state.pellucid
-            assert state.preparation.wait(PATIENCE)
-            assert state.preparation.get("clusters").shape == (len(model.atoms_), len(X))
+            assert state.background.wait(PATIENCE)
+            assert state.background.get("clusters").shape == (len(model.atoms_), len(X))
             kept.append(sorted(p.name for p in (tmp_path / "c" / "explorer").glob("clusters-*")))
     assert kept[0] == kept[1] != kept[2]
     assert len(kept[2]) == 1

@@ -34,7 +34,7 @@ def explorer_pictures(folder: Path) -> None:
         vocabulary = {"words": scenes.words, "word_vectors": scenes.word_vectors}
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         with pellucid.explore(collection, [model, clusters], open_browser=False, **vocabulary) as server:
-            server.app.state.pellucid.preparation.wait()
+            server.app.state.pellucid.background.wait()
             for name, (theme, path) in VIEWS.items():
                 page = browser.new_page(viewport={"width": 1280, "height": 760}, color_scheme=theme)
                 page.goto(server.address.rstrip("/") + path)

@@ -240,6 +240,9 @@ class PreparedView:
     def __getitem__(self, rows: Any) -> NDArray[Any]:
         return self.preparation.apply(np.asarray(self.X[rows]))
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self[:] if dtype is None else self[:].astype(dtype)
+
 
 def procrustes(source: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:
     """The orthogonal map that takes one space to another, from paired rows.

@@ -43,7 +43,7 @@ def explorer(scenes_folder):
     models = [scenes_folder / f"{name}.safetensors" for name in ("model", "binary", "clusters")]
     server = serve(scenes_folder / "collection", models)
     server.start()
-    assert server.app.state.pellucid.preparation.wait(120)
+    assert server.app.state.pellucid.background.wait(120)
     yield server
     server.stop()
 

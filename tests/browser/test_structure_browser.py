@@ -28,7 +28,7 @@ def digits(tmp_path_factory):
     collection = Collection.create(tmp_path_factory.mktemp("digits") / "c", X, [f"digit-{i}" for i in range(len(X))])
     clusters = CommonalityClustering(10, 5, 6, random_state=0, tol=1e-3).fit(X)
     server = serve(collection, clusters, image_shape=(8, 8)).start()
-    assert server.app.state.pellucid.preparation.wait(120)
+    assert server.app.state.pellucid.background.wait(120)
     yield server
     server.stop()
 

@@ -126,7 +126,7 @@ def move_nodes(
     return moves
 
 
-def settle(
+def move_until_stable(
     graph: sparse.csr_matrix, labels: Labels, resolution: float, rng: np.random.RandomState, least: int = 1
 ) -> Labels:
     """Move single nodes until hardly any moves; labels come back as 0, 1, 2, …"""
@@ -144,7 +144,7 @@ def louvain(graph: sparse.csr_matrix, resolution: float, rng: np.random.RandomSt
     labels = np.arange(graph.shape[0])
     level = graph
     while True:
-        found = settle(level, np.arange(level.shape[0]), resolution, rng)
+        found = move_until_stable(level, np.arange(level.shape[0]), resolution, rng)
         labels = found[labels]
         if found.max() + 1 == level.shape[0]:
             return labels
@@ -182,7 +182,7 @@ def partition(
     for by_ratio in (False, True):
         for communities in found:
             merged = merge(graph, communities, n_clusters, by_ratio)
-            labels = settle(graph, merged, 1.0, rng, least=n_clusters)
+            labels = move_until_stable(graph, merged, 1.0, rng, least=n_clusters)
             values.append(modularity(graph, labels))
             if values[-1] >= max(values):
                 best = labels

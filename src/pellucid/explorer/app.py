@@ -16,9 +16,9 @@ from starlette.exceptions import HTTPException
 
 from pellucid import __version__
 from pellucid.explorer import schemas as s
+from pellucid.explorer.background import NotReady
 from pellucid.explorer.limits import Limits
 from pellucid.explorer.middleware import Guard
-from pellucid.explorer.preparation import NotReady
 from pellucid.explorer.state import Conflict, State
 
 PAGE = Path(__file__).parent / "page"
@@ -47,9 +47,9 @@ class Octets(Response):
 def build(state: State, *, token: str | None, hosts: Sequence[str] | None, limits: Limits) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        state.preparation.start()
+        state.background.start()
         yield
-        state.preparation.stop()
+        state.background.stop()
 
     app = FastAPI(
         title="Pellucid explorer",
@@ -83,18 +83,18 @@ def _add_reading(app: FastAPI, state: State, limits: Limits) -> None:
     @app.get("/api/status", response_model=s.Status)
     def status() -> Any:
         """How far the things are that are made in the background."""
-        return {"progress": state.preparation.progress, "failed": state.preparation.failed}
+        return {"progress": state.background.progress, "failed": state.background.failed}
 
     @app.get("/api/map", response_class=Octets, responses=BINARY)
     def layout(layout: Layout = "pca") -> Octets:
         """Places of all items on the map: float32 x, y per row, each from -1 to 1."""
-        return Octets(_little(state.preparation.get(layout)))
+        return Octets(_little(state.background.get(layout)))
 
     @app.get("/api/shares", response_class=Octets, responses=BINARY)
     def shares(concept: s.Name) -> Octets:
         """How much of each item is this concept: float32 per row of the map."""
         model = state._need_model()
-        return Octets(_little(state.preparation.get("shares")[model.cones.index(concept)]))
+        return Octets(_little(state.background.get("shares")[model.cones.index(concept)]))
 
     @app.get("/api/strongest", response_class=Octets, responses=BINARY)
     def strongest() -> Octets:

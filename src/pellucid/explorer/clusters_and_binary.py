@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from pellucid._core.arrays import unit_rows
 from pellucid.binary import IterativeAssignment, analogram_of
+from pellucid.explorer.background import BLOCK, Background, Task
 from pellucid.explorer.items import Items
 from pellucid.explorer.layout import Progress, sample
 from pellucid.explorer.loading import Models
-from pellucid.explorer.preparation import BLOCK, Preparation, Task
 from pellucid.plots.graphs import node_places
 from pellucid.preparation import CenteredNormalizer
 
@@ -33,7 +33,7 @@ class Structure:
     def __init__(self, items: Items, models: Models, vocabulary: Vocabulary) -> None:
         self.items, self.models, self.vocabulary = items, models, vocabulary
         # a first analogram compiles for longer than an answer may take, so that one is made with the layouts
-        self.preparation = Preparation(items, models.concepts, self._tasks(), warm_up)
+        self.background = Background(items, models.concepts, self._tasks(), warm_up)
 
     # made in the background
 
@@ -74,7 +74,7 @@ class Structure:
         return self.items.collection.vectors(positions).astype(np.float32)
 
     def _get(self, name: str) -> NDArray[Any]:
-        return self.preparation.get(name)
+        return self.background.get(name)
 
     # binary concepts
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pellucid._core.plain import plain
 from pellucid.search import Collection
 
 MOST_LABELS = 200  # different values that still make a column of labels
@@ -149,16 +149,3 @@ def _is_bytes(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
-
-
-def plain(value: Any) -> Any:
-    """A cell in terms of JSON."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
-    return f"{len(value):,} bytes" if isinstance(value, bytes) else str(value)

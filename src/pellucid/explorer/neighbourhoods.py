@@ -52,13 +52,13 @@ def embed(
     share = weight / weight.max()
     due = 1 / share
     for first in range(0, EPOCHS, 10):
-        settle(places, head, tail, share, due, first, first + 10)
+        pull_and_push(places, head, tail, share, due, first, first + 10)
         progress((first + 10) / EPOCHS)
     return places.astype(np.float32)
 
 
 @kernel
-def settle(
+def pull_and_push(
     places: NDArray[np.float64],
     head: NDArray[np.int64],
     tail: NDArray[np.int64],

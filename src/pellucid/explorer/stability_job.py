@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pellucid.concepts import ConceptSubspaces
+from pellucid.explorer.background import Background
 from pellucid.explorer.items import Items
 from pellucid.explorer.layout import sample
-from pellucid.explorer.preparation import Preparation
 
 LOG = logging.getLogger("pellucid.explorer")
 ROWS = 5_000  # that the refits learn from
@@ -21,8 +21,8 @@ ROWS = 5_000  # that the refits learn from
 class Checking:
     """Stability of the model on items whose labels carry the names of the concepts."""
 
-    def __init__(self, items: Items, model: ConceptSubspaces, preparation: Preparation) -> None:
-        self.items, self.model, self.preparation = items, model, preparation
+    def __init__(self, items: Items, model: ConceptSubspaces, background: Background) -> None:
+        self.items, self.model, self.background = items, model, background
         # the names as they are now: concepts may be renamed, the labels of the items stay
         self.names = [str(name) for name in model.concept_names_]
         self.column = next((c.name for c in items.columns if set(self.names) <= set(c.values)), None)
@@ -36,8 +36,8 @@ class Checking:
         with self._lock:
             if not self._running:
                 self._running = True
-                self.preparation.failed.pop("stability", None)
-                self.preparation.progress["stability"] = 0.0
+                self.background.failed.pop("stability", None)
+                self.background.progress["stability"] = 0.0
                 threading.Thread(target=self._run, args=(n_runs,), name="pellucid-stability", daemon=True).start()
 
     def _run(self, n_runs: int) -> None:
@@ -50,10 +50,10 @@ class Checking:
             columns = {"overlap": result.cone_overlap, "auc": result.auc, "auc_random": result.auc_random,
                        "auc_permuted": result.auc_permuted}  # fmt: skip
             self.found = [{key: _known(values[j]) for key, values in columns.items()} for j in range(len(self.names))]
-            self.preparation.progress["stability"] = 1.0
+            self.background.progress["stability"] = 1.0
         except Exception as error:
             LOG.exception("The stability could not be computed.")
-            self.preparation.failed["stability"] = f"{type(error).__name__}."
+            self.background.failed["stability"] = f"{type(error).__name__}."
         finally:
             self._running = False
 

@@ -56,8 +56,8 @@ class State:
         self.searcher = ConceptSearch(collection, model)
         met = {kind: stored_model(getattr(models, kind), collection) for kind in ("binary", "clusters")}
         self.structure = Structure(self.items, replace(models, concepts=self.searcher.stored, **met), self.vocabulary)
-        self.preparation = self.structure.preparation
-        self.checking = None if model is None else Checking(self.items, self.searcher.stored, self.preparation)
+        self.background = self.structure.background
+        self.checking = None if model is None else Checking(self.items, self.searcher.stored, self.background)
         self._given = None if words is None else ([str(w) for w in words], np.asarray(word_vectors, dtype=np.float32))
         if self._given is not None and self._given[1].shape != (len(self._given[0]), collection.dimension):
             raise ValueError(
@@ -174,7 +174,7 @@ class State:
 
     def _hits(self, found: Sequence[tuple[int, float]]) -> list[dict[str, Any]]:
         rows = self.items.rows_at(np.array([position for position, _ in found], dtype=np.int64))
-        known = self.preparation.get("shares")[:, rows] if self.preparation.has("shares") else None
+        known = self.background.get("shares")[:, rows] if self.background.has("shares") else None
         hits = []
         for i, (row, (_, score)) in enumerate(zip(rows, found)):
             item = self.items.show(int(row))
@@ -186,10 +186,10 @@ class State:
 
     def select(self, layout: str, polygon: list[tuple[float, float]], k: int) -> dict[str, Any]:
         """The items whose places on the map lie within a polygon."""
-        rows = np.flatnonzero(inside(self.preparation.get(layout), np.array(polygon)))
+        rows = np.flatnonzero(inside(self.background.get(layout), np.array(polygon)))
         mean = None
-        if self.preparation.has("shares") and len(rows):
-            mean = [float(m) for m in self.preparation.get("shares")[:, rows].mean(axis=1)]
+        if self.background.has("shares") and len(rows):
+            mean = [float(m) for m in self.background.get("shares")[:, rows].mean(axis=1)]
         labels: dict[str, list[tuple[str, int]]] = {}
         for column in self.items.columns:
             if column.kind == "label":
@@ -206,7 +206,7 @@ class State:
     def strongest(self) -> NDArray[np.uint16]:
         """Per row the concept of its largest part."""
         codes: NDArray[np.uint16] = self.once(
-            "strongest", lambda: self.preparation.get("shares").argmax(axis=0).astype(np.uint16)
+            "strongest", lambda: self.background.get("shares").argmax(axis=0).astype(np.uint16)
         )
         return codes
 
@@ -233,9 +233,9 @@ class State:
         model = self._need_model()
         source = self.vocabulary()[0]
         captions = self.once("captions", self._captions)
-        ready = self.preparation.has("shares")
+        ready = self.background.has("shares")
         strongest = np.bincount(self.strongest(), minlength=len(captions)) if ready else None
-        mean = self.once("mean", lambda: self.preparation.get("shares").mean(axis=1)) if ready else None
+        mean = self.once("mean", lambda: self.background.get("shares").mean(axis=1)) if ready else None
         top = self.once("top", self._top) if ready else None
         checked = self.checking.found if self.checking is not None else None
         labelled = dict(pair for c in self.items.columns if c.kind == "labels" for pair in zip(c.values, c.counts))
@@ -307,7 +307,7 @@ class State:
         return [[{"word": w, "left": left} for w, left in found[name]] for name in model.concept_names_]
 
     def _top(self) -> list[list[tuple[int, float]]]:
-        known = self.preparation.get("shares")
+        known = self.background.get("shares")
         count = min(SHOWN, known.shape[1])
         out = []
         for share in known:

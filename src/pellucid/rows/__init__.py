@@ -362,7 +362,7 @@ class Blocks:
             These rows.
         """
         if self.array is not None:  # all of them are not copied
-            return self.array if np.array_equal(index, np.arange(len(self))) else np.asarray(self.array[index])
+            return np.asarray(self.array if np.array_equal(index, np.arange(len(self))) else self.array[index])
         some, wanted = self.places(index)
         return np.concatenate(list(some.each(taken, wanted)))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import tempfile
 import time
 import zlib
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import unit_rows
+from pellucid._core.plain import plain
 from pellucid.search._lock import Locked, locked
 from pellucid.search._rows import Positions, Rows, Singles
 from pellucid.search.engines import Engine, EngineError
@@ -273,16 +273,9 @@ class DatabaseEngine(Engine):
 def plain_items(table: Any) -> list[dict[str, Any]]:
     """Items as JSON can say them: no bytes, dates as text, and nothing where a number is not finite."""
     kept = [name for name, kind in zip(table.column_names, table.schema.types) if "binary" not in str(kind)]
-    return [_plain(row) for row in table.select(kept).to_pylist()]
+    return [plain(row, _without_nul) for row in table.select(kept).to_pylist()]
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, str):
-        return value.replace("\0", "")  # which not every database can hold
-    return value if value is None or isinstance(value, (bool, int)) else str(value)
+def _without_nul(text: str) -> str:
+    """Not every database can hold the character."""
+    return text.replace("\0", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pellucid._core.atomic import save_array
+from pellucid._core.checkpoint import fingerprint
 from pellucid.concepts import ConceptSubspaces
 from pellucid.explorer import layout
 from pellucid.explorer.items import Items
@@ -38,7 +38,7 @@ class Task(NamedTuple):
     compute: Callable[[layout.Progress], NDArray[Any]]
 
 
-class Preparation:
+class Background:
     """Layouts, shares and what ``more`` asks for: ``progress`` says how far each is (1.0 when it can be had).
 
     warm : what to call when all is made, so that nobody has to wait for a kernel that is compiled
@@ -142,12 +142,7 @@ class Preparation:
     def _key(self, task: Task) -> str:
         """Changes whenever the array would."""
         segments = [key for key, _ in self.items.collection.segments]
-        parts = [repr(segments).encode(), self.items.positions.tobytes()]
-        for given in task.depends_on:
-            parts.append(
-                np.ascontiguousarray(given).tobytes() if isinstance(given, np.ndarray) else repr(given).encode()
-            )
-        return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+        return fingerprint(segments, self.items.positions, *task.depends_on)[:16]
 
     def _shares(self, progress: layout.Progress) -> NDArray[np.float32]:
         assert self.model is not None
