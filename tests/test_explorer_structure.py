@@ -226,7 +226,7 @@ def test_what_is_refused_at_the_start(parts, tmp_path):
     with pytest.raises(ValueError, match="precomputed"):
         create_app(collection=collection, model=kernel)
     with pytest.raises(ValueError, match="the model is a CenteredNormalizer"):
-        create_app(collection=collection, model=pellucid.background.CenteredNormalizer().fit(np.eye(12)))
+        create_app(collection=collection, model=pellucid.preparation.CenteredNormalizer().fit(np.eye(12)))
     for shape in ((5, 5), (12,), (2, 2, 4), (0, 12)):
         with pytest.raises(ValueError, match="image_shape"):
             create_app(collection=collection, image_shape=shape)

@@ -131,7 +131,7 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         return self
 
     def transform(self, X: Any) -> Any:
-        """Rows of unit length with the mean taken out; a row of zeros has no direction and stays zero.
+        """Rows (n, d) of unit length with the mean taken out; a row of zeros has no direction and stays zero.
 
         Parameters
         ----------
