@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from support.page import ASKED
+from support.waiting import PATIENCE
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ROOT = Path(__file__).parent.parent.parent
+# milliseconds, far beyond what a busy machine takes; less than PATIENCE, for a page that shows nothing is no rare fault
+WAIT = 1000 * PATIENCE / 5
 # what the tests see is kept, to be looked at
 PICTURES = Path(os.environ.get("PELLUCID_PICTURES", ROOT / "build" / "explorer"))
 
@@ -43,7 +48,7 @@ def explorer(scenes_folder):
     models = [scenes_folder / f"{name}.safetensors" for name in ("model", "binary", "clusters")]
     server = serve(scenes_folder / "collection", models)
     server.start()
-    assert server.app.state.pellucid.background.wait(120)
+    assert server.app.state.pellucid.background.wait(PATIENCE)
     yield server
     server.stop()
 
@@ -54,7 +59,7 @@ def chromium():
         pytest.skip("there is no Chromium on this machine: make browser brings one")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"], timeout=WAIT)
         yield browser
         browser.close()
 
@@ -70,8 +75,9 @@ def open_page(chromium, explorer):
         )
         contexts.append(context)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
+        context.add_init_script(ASKED)
         page = context.new_page()
-        page.set_default_timeout(40_000)
+        page.set_default_timeout(WAIT)
         page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         home = (base or explorer.address).rstrip("/")

@@ -296,7 +296,7 @@ def test_at_400_pixels_everything_fits(open_page, look, view):
     if "concepts" in view:
         page.locator("table td").first.wait_for()
     else:
-        painted_narrow(page)
+        painted(page)
         assert points_drawn(page) > 3_000
     name = {"/m": "map", "/i": "item", "/c": "concepts"}[view[:2]] + ("-lasso" if "lasso" in view else "")
     look(page, f"{name}-400-dark")
@@ -308,12 +308,6 @@ def test_at_400_pixels_everything_fits(open_page, look, view):
         }).map((e) => e.outerHTML.slice(0, 80))"""
     )
     assert small == []
-
-
-def painted_narrow(page):
-    page.wait_for_selector("canvas[data-frames]", state="attached")
-    page.wait_for_timeout(300)
-    still(page)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from support.page import AXE, output_of, painted, points_drawn, python_of, take
+from support.waiting import PATIENCE
 
 IDS = [f"scene-{i}" for i in (2261, 12, 77, 301, 555, 801, 1200, 1500)]
 ITEMS = "/structure?" + "&".join(f"item={i}" for i in IDS)
@@ -28,7 +29,7 @@ def digits(tmp_path_factory):
     collection = Collection.create(tmp_path_factory.mktemp("digits") / "c", X, [f"digit-{i}" for i in range(len(X))])
     clusters = CommonalityClustering(10, 5, 6, random_state=0, tol=1e-3).fit(X)
     server = serve(collection, clusters, image_shape=(8, 8)).start()
-    assert server.app.state.pellucid.background.wait(120)
+    assert server.app.state.pellucid.background.wait(PATIENCE)
     yield server
     server.stop()
 

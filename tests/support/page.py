@@ -12,13 +12,32 @@ def painted(page):
     still(page)
 
 
+# how many answers a page waits for, and parts of answers: what it will draw is not all there before
+ASKED = """(() => {
+    window.asked = 0;
+    const counted = (real) => function (...given) {
+        window.asked += 1;
+        return real.apply(this, given).finally(() => (window.asked -= 1));
+    };
+    window.fetch = counted(window.fetch);
+    for (const name of ["json", "text", "blob", "arrayBuffer"])
+        Response.prototype[name] = counted(Response.prototype[name]);
+})()"""
+
+
 def still(page):
-    """Waits until nothing is drawn any more."""
+    """Waits until nothing is asked for and nothing drawn any more: a map that moves is drawn in every frame."""
     page.wait_for_function(
         """() => new Promise((done) => {
-            const frames = () => document.querySelector('canvas[data-frames]').dataset.frames;
-            const before = frames();
-            setTimeout(() => done(before === frames()), 250);
+            let before, quiet = 0;
+            const look = () => {
+                const now = document.querySelector('canvas[data-frames]')?.dataset.frames;
+                quiet = window.asked === 0 && now !== undefined && now === before ? quiet + 1 : 0;
+                before = now;
+                if (quiet === 5) done(true);
+                else requestAnimationFrame(look);
+            };
+            requestAnimationFrame(look);
         })"""
     )
 
