@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from pellucid import CommonalityClustering
-from pellucid._core.saved import unit_rows
+from pellucid._core.arrays import unit_rows
 from pellucid.plots import atoms_as_images
 
 
