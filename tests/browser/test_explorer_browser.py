@@ -71,7 +71,7 @@ def test_the_demo_from_the_map_to_filtered_neighbours(open_page, look):
     filtered.locator("li a").first.wait_for()
     assert filtered.locator("ol > li").count() == whole.locator("ol > li").count() == 20
     filtered.get_by_role("button", name=re.compile("^Why is")).first.click()
-    page.get_by_text("cosine as a whole").wait_for()
+    page.locator(".why .head b").wait_for()
     terms = [float(t.replace("−", "-")) for t in page.locator(".why .term").all_inner_texts()]
     assert terms == sorted(terms, key=abs, reverse=True)
     still(page)
@@ -280,8 +280,8 @@ def test_copied_python_gives_what_the_page_shows(open_page, capsys):
         assert told[name] == pytest.approx(float(share.split()[0].replace("−", "-")), abs=0.6)
     output_of(python_of(page, "this item"), capsys)
     shown.get_by_role("button", name=re.compile("^Why is")).first.click()
-    cosine = page.locator(".why .head b").inner_text().replace("−", "-")
-    assert f"cosine {cosine}" in output_of(python_of(page, "this explanation"), capsys)
+    score = page.locator(".why .head b").inner_text().replace("−", "-")
+    assert f"score {score}" in output_of(python_of(page, "this explanation"), capsys)
     page.goto(page.url.split("/item")[0] + "/concepts")
     page.locator("table td").first.wait_for()
     for what in ("the concepts", "the top items of music", "the table of co-occurrence"):
