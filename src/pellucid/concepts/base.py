@@ -17,8 +17,8 @@ from pellucid.concepts.labels import Indicator, align
 from pellucid.preparation import PreparesRows
 from pellucid.rows import is_lazy, lazily
 
-# cones made ready for queries, beside the models, so that using one does not change it
-_READY: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+# cones with what they made ready for queries, beside the models, so that using one does not change it
+_CONES: WeakKeyDictionary[Any, Cones] = WeakKeyDictionary()
 
 
 class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
@@ -37,8 +37,12 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
     @property
     def cones(self) -> Cones:
         """The cones themselves, for rows that are prepared already."""
-        check_is_fitted(self, "atoms_")
-        return Cones(self.atoms_, self.groups_, self.concept_names_, self.ridge, _READY.setdefault(self, {}))
+        self._check_fitted()
+        cones = _CONES.get(self)
+        now = (self.atoms_, self.groups_, self.concept_names_, self.ridge)
+        if cones is None or any(a is not b for a, b in zip(now, (cones.atoms, cones.groups, cones.names, cones.ridge))):
+            cones = _CONES[self] = Cones(*now)
+        return cones
 
     def prepare(self, X: Any) -> Any:
         """Prepare raw rows as the cones see them: normalised, centred and normalised again if ``center`` is set.
@@ -60,7 +64,7 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         >>> model.prepare([[3, 4]]).round(2).tolist()
         [[0.32, 0.95]]
         """
-        check_is_fitted(self, "atoms_")
+        self._check_fitted()
         if not is_lazy(X):
             return self._prepared(self._rows(X))
         if X.shape[1] != self.n_features_in_:
@@ -198,7 +202,8 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         >>> model.project([[3, 4]], "dog").round(2).tolist()
         [[0.0, 4.0]]
         """
-        self.cones.indices(concept)
+        if is_lazy(X):
+            self.cones.indices(concept)  # a wrong name is said now, not when blocks are asked for
         return self._of_rows(partial(Cones.project, concept=concept), X, self.n_features_in_)
 
     def remove(self, X: Any, concept: Names) -> Any:
@@ -230,7 +235,8 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         >>> np.allclose(model.remove([[3, 4]], "dog"), [[3, 0]])
         True
         """
-        self.cones.indices(concept)
+        if is_lazy(X):
+            self.cones.indices(concept)
         return self._of_rows(partial(Cones.remove, concept=concept), X, self.n_features_in_)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
@@ -321,11 +327,14 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
 
     def _of_rows(self, method: Callable[..., NDArray[Any]], X: Any, width: int) -> Any:
         """What a method of the cones makes of raw rows; of blocks when they are asked for, with the cones as now."""
-        prepared = self.prepare(X)
         if not is_lazy(X):
-            return method(self.cones, prepared)
+            return method(self.cones, self._prepared(self._rows(X)))
         now = Cones(self.atoms_.copy(), self.groups_, self.concept_names_, self.ridge)
-        return lazily(partial(method, now), prepared, width)
+        return lazily(partial(method, now), self.prepare(X), width)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "atoms_"):  # scikit-learn's own check takes longer than a projection
+            check_is_fitted(self, "atoms_")
 
     def _labelled(self, X: ArrayLike, y: Any) -> tuple[NDArray[Any], Indicator]:
         """More rows, prepared, with the concepts the model already has."""

@@ -162,7 +162,9 @@ class Cones:
         >>> cones.project(np.array([[3.0, 4.0]]), "dog").tolist()
         [[0.0, 4.0]]
         """
-        mine = np.isin(self.groups, self.indices(concept))
+        mine = np.zeros(len(self.groups), dtype=bool)
+        for j in self.indices(concept):
+            mine |= self.groups == j
         atoms = self.atoms[mine].astype(X.dtype, copy=False)
         # queries come one by one: a cone is made ready once, and again when its atoms have changed
         key = (mine.tobytes(), X.dtype.char)

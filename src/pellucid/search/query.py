@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,10 +51,13 @@ class Hit:
     read: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
     why: Callable[..., Explanation] | None = field(default=None, repr=False, compare=False)
 
-    @cached_property
+    @property
     def item(self) -> dict[str, Any]:
         """Id and columns of the item."""
-        return self.read()
+        kept = self.__dict__  # functools.cached_property takes a lock, and longer than the look-up
+        if "_item" not in kept:
+            kept["_item"] = self.read()
+        return kept["_item"]  # type: ignore[no-any-return]
 
     @property
     def id(self) -> str:

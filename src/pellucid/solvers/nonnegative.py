@@ -140,6 +140,8 @@ class Cone:
             self._problem.solve(C, mask_block(mask, rows), start[rows], kkt[rows])
 
         run_blocks(solve_block, *start.shape)
+        if (kkt <= attainable(self.tol, start.dtype)).all():
+            return Codes(start, kkt, True)
         late = np.flatnonzero(~(kkt <= attainable(self.tol, start.dtype)))
         wide, lost = self.atoms.T.astype(np.float64), np.zeros(len(X))
 
@@ -152,8 +154,7 @@ class Cone:
             start[rows], kkt[rows] = codes, residual
             lost[rows] = rounding_residual(codes, C, self._problem.lengths, allowed)
 
-        if late.size:
-            run_blocks(look_again, len(late), len(self.atoms))
+        run_blocks(look_again, len(late), len(self.atoms))
         return certified("nnls", start, kkt, self.tol, rounding=lambda rows: lost[rows])
 
     def project(self, X: FloatMatrix) -> FloatMatrix:
