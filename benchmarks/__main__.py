@@ -11,6 +11,7 @@ ALL = (
     "growth",
     "concepts",
     "search",
+    "raw_rows",
     "many_rows",
     "explorer",
     "selection",

@@ -110,8 +110,17 @@ def in_a_process_of_its_own(code: str, *arguments: object) -> list[float]:
     ]
 
 
+def commit() -> str:
+    """The code that is measured, and whether it was changed since."""
+    asked = {"cwd": Path(__file__).parent.parent, "stdout": subprocess.PIPE, "text": True, "check": True}
+    name = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], **asked).stdout.strip()
+    changed = subprocess.run(["git", "status", "--porcelain", "--", "src"], **asked).stdout
+    return f"{name} with changes" if changed else name
+
+
 def circumstances(*packages: str) -> dict[str, Any]:
     return {
+        "commit": commit(),
         "date": datetime.date.today().isoformat(),
         "cores": os.cpu_count(),
         "machine": platform.machine(),
@@ -137,7 +146,7 @@ def report(name: str, title: str, rows: list[Row], results: Path, *packages: str
     lines = [
         f"# {title}",
         "",
-        f"Measured on {facts['date']}, {facts['cores']} cores, {facts['machine']}, Python {facts['python']}, {listed}.",
+        f"Measured at commit {facts['commit']} on {facts['date']}, {facts['cores']} cores, {facts['machine']}, Python {facts['python']}, {listed}.",
         f"Printed by `python -m benchmarks {name}`: candidates take turns; best of several (median). {note}".rstrip(),
         "",
         "| task | ours | beside it | ratio | to reach | agreement |",
