@@ -146,7 +146,8 @@ def report(name: str, title: str, rows: list[Row], results: Path, *packages: str
     lines = [
         f"# {title}",
         "",
-        f"Measured at commit {facts['commit']} on {facts['date']}, {facts['cores']} cores, {facts['machine']}, Python {facts['python']}, {listed}.",
+        f"Measured at commit {facts['commit']} on {facts['date']}, {facts['cores']} cores, {facts['machine']}, "
+        f"Python {facts['python']}, {listed}.",
         f"Printed by `python -m benchmarks {name}`: candidates take turns; best of several (median). {note}".rstrip(),
         "",
         "| task | ours | beside it | ratio | to reach | agreement |",

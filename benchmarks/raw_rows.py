@@ -1,5 +1,5 @@
-"""Search by concept where a collection keeps vectors as they came: what ranking in the space of the model costs, and how
-many of the best an index finds that knows nothing of that space."""
+"""Search by concept in a collection of raw vectors: what ranking in the space of the model costs, and how many of the
+best an index finds that knows nothing of that space."""
 
 import os
 import tempfile
