@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 
 # a pivot (squared distance to the span of the others, of 1) that a factorisation in one go trusts
 SAFE_PIVOT = 1e-10

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import FloatMatrix, Floats, Ints
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sign_vectors import polar
 from pellucid.binary.weights import alignment, concept_overlaps, strongest

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid.binary.packed_bits import Bits, packed, shared_items
 from pellucid.binary.weights import kernel_norm
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import Floats
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid.binary.adaptive_search import random_basis
 from pellucid.binary.bits_and_components import alternate
 from pellucid.binary.packed_bits import Bits

@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import Floats
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid._core.threads import run_rows
 
 Bits = NDArray[np.uint8]

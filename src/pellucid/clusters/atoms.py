@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid.clusters.coding import Sums
 from pellucid.clusters.objective import Dictionary, Floats, Penalties, pair_weights
 from pellucid.solvers.sphere import secular_coordinates, secular_root, sphere_quadratic

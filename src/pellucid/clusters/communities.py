@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 
 Labels = NDArray[np.int64]
 Ints = NDArray[np.int32]

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from pellucid._core.arrays import normalised_or
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.concepts.labels import Indicator
 from pellucid.solvers import nnls

@@ -14,7 +14,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 
 NEIGHBOURS = 15
 PUSHES = 5  # random points that an edge pushes away

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import unit_rows
-from pellucid._core.kernels import kernel, ordered_kernel
+from pellucid._core.jit import kernel, ordered_kernel
 from pellucid._core.threads import run_rows
 
 Floats32 = NDArray[np.float32]

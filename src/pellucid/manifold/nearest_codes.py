@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid._core.threads import run_rows
 from pellucid.manifold.nearest import Cells, Floats32, Integers, nearest_atoms
 from pellucid.manifold.statistics import GraphStatistics

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.checks import as_array, first_not_finite
 from pellucid._core.extras import require
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid._core.threads import run_rows
 from pellucid.manifold.nearest import Floats32
 from pellucid.rows import Blocks, is_dask

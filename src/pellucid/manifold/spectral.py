@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.manifold.statistics import GraphStatistics, PairStatistics, Statistics
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pellucid._core.arrays import Floats
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid._core.threads import run_rows
 from pellucid.manifold.nearest import Floats32, Integers
 from pellucid.manifold.statistics import PairStatistics

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid._core.threads import run_rows
 
 Singles = NDArray[np.float32]

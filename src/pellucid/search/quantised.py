@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.arrays import unit_rows
 from pellucid._core.checks import as_array, as_matrix, check_finite
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.metrics import top_k
 from pellucid.search.tokens import TokenQueries, codebook, unit_tokens

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid.solvers.design import columns_in_a_block, mmap_zeros
 
 ISOMETRY, BASIS_PURSUIT = 0, 1

@@ -15,7 +15,7 @@ from math import comb
 import numpy as np
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid._core.threads import run_rows
 from pellucid.selection.losses import log_loss
 

@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError
 
 from pellucid._core.arrays import Floats, Ints
 from pellucid._core.checks import as_matrix, as_nonnegative, check_finite, check_iteration, warn_unconverged
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid.solvers.design import SMALL, Columns, Design, blas_threads, dual_value
 from pellucid.solvers.design_newton import System, symmetric_matrices
 from pellucid.solvers.design_polish import POLISHED, solve_design

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.arrays import FloatMatrix
 from pellucid._core.checks import ADVICE, as_matrix, attainable, check_finite, warn_unconverged
-from pellucid._core.kernels import kernel
+from pellucid._core.kernels import solve_rows, to_unit_diagonal
 from pellucid._core.threads import one_blas_thread, run_rows
-from pellucid.solvers.coordinate_descent import solve_rows
 
 # entries of C that one thread holds at a time
 BLOCK_ENTRIES = 1 << 20
@@ -57,7 +56,9 @@ class BoundedQuadratic:
         tol: float,
         max_iter: int,
     ) -> None:
-        self.scaled, self.lengths, shortest, longest = _to_unit_diagonal(G, float(ridge))
+        self.scaled, self.lengths, bounds = np.empty(G.shape), np.empty(len(G)), np.empty(2)
+        to_unit_diagonal(G, ridge, self.scaled, self.lengths, bounds)
+        shortest, longest = bounds
         if not longest < np.inf:
             raise ValueError("atoms are so long that their products overflow; rescale them.")
         if shortest < 1e-290:
@@ -70,30 +71,20 @@ class BoundedQuadratic:
 
     def solve(self, C: FloatMatrix, mask: NDArray[np.bool_], codes: FloatMatrix, kkt: NDArray[np.float64]) -> None:
         """Overwrite ``codes`` (the starting point) by the answer and ``kkt`` by its residual, row by row."""
+        if codes.dtype == C.dtype:
+            self._solve(C, mask, codes, kkt, self.max_iter)
+            return
+        for limit in (self.max_iter, 0):  # the answer in the precision of C, then the residual of it as it is stored
+            wide = codes.astype(C.dtype)
+            self._solve(C, mask, wide, kkt, limit)
+            codes[:] = wide
+
+    def _solve(
+        self, C: FloatMatrix, mask: NDArray[np.bool_], codes: FloatMatrix, kkt: NDArray[np.float64], max_iter: int
+    ) -> None:
         solve_rows(
-            C, self.scaled, self.lengths, mask, self.alpha, self.lower, self.upper, codes, kkt, self.tol, self.max_iter
+            C, self.scaled, self.lengths, mask, self.alpha, self.lower, self.upper, codes, kkt, self.tol, max_iter
         )
-
-
-@kernel
-def _to_unit_diagonal(G: NDArray[np.float64], ridge: float) -> tuple[Any, Any, float, float]:
-    """G + ρI with its diagonal scaled to ones, the lengths it was divided by, and the least and the largest entry of
-    the diagonal of G (which for a Gram matrix bounds the others; NaN counts as largest). A kernel, since a handful of
-    array operations would take longer than the rest of a small solve."""
-    m = G.shape[0]
-    scaled, lengths = np.empty((m, m)), np.empty(m)
-    shortest, longest = np.inf, 0.0
-    for i in range(m):
-        shortest = min(shortest, G[i, i])
-        if not G[i, i] <= longest:
-            longest = G[i, i]
-        length = np.sqrt(G[i, i] + ridge)
-        lengths[i] = 1.0 if length == 0.0 else length  # the caller refuses such a G
-    for i in range(m):
-        for j in range(m):
-            scaled[i, j] = G[i, j] / lengths[i] / lengths[j]
-        scaled[i, i] = 1.0
-    return scaled, lengths, shortest, longest
 
 
 def gram(atoms: FloatMatrix) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pellucid._core.arrays import Floats, Ints
 from pellucid._core.cholesky import back_substitute, factorise, forward_substitute
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid._core.threads import one_blas_thread, run_rows
 
 # numbers in a block of columns, and in columns that are copied as a whole: a block and its product stay in the cache

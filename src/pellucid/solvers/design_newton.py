@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError, get_lapack_funcs
 
 from pellucid._core.arrays import Floats, Ints
 from pellucid._core.cholesky import back_substitute, factorise, forward_substitute
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid.solvers.design import SMALL, Columns, mmap_zeros, moment
 
 # numbers in a block of gradients

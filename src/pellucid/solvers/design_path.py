@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid.solvers.design import (
     SMALL,
     TOGETHER,

@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError
 
 from pellucid._core.arrays import Floats, Ints
 from pellucid._core.cholesky import EPS
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 from pellucid.solvers.design import SMALL, Columns, Design, dual_value, lengths_under, moment, primal_value
 from pellucid.solvers.design_newton import directions, half_sum, small_directions, symmetric_matrices
 from pellucid.solvers.design_path import follow_path

@@ -6,18 +6,13 @@ its variant over groups.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pellucid._core.arrays import FloatMatrix, Floats, Ints
 from pellucid._core.checks import as_array, as_atoms, as_matrix, check_width
-from pellucid._core.kernels import kernel
+from pellucid._core.kernels import pursue_rows
 from pellucid.solvers.batch import BoundedQuadratic, Codes, certified, correlations, gram, run_blocks
-from pellucid.solvers.coordinate_descent import SWEEPS, descend, finish, kkt_residual, refresh
 
-# greedy steps solve tiny problems, which the active set settles exactly; the limit only guards against a hang
 STEPS = 10_000
 CERTIFIED = 1e-8
 
@@ -116,101 +111,3 @@ def _pursue(
 
     run_blocks(solve_block, *codes.shape)
     return certified(name, codes, kkt, CERTIFIED, "the chosen atoms are almost collinear")
-
-
-@kernel
-def solve_over(
-    index: Ints, size: int, G: Floats, right: Floats, start: Floats, lower: float, room: Floats, rows: Floats,
-    L: Floats, free: Ints, waiting: Ints,
-) -> float:  # fmt: skip
-    """Solve over the coordinates index[:size] from ``start`` (overwritten there); returns the energy explained."""
-    local = room[: size * size].reshape(size, size)
-    c, w, a, sign = rows[0, :size], rows[1, :size], rows[2, :size], rows[3, :size]
-    alpha, lo, hi, direction = rows[4, :size], rows[5, :size], rows[6, :size], rows[7]
-    for i in range(size):
-        for k in range(size):
-            local[i, k] = G[index[i], index[k]]
-        c[i], a[i] = right[index[i]], start[index[i]]
-        alpha[i], lo[i], hi[i] = 0.0, lower, np.inf
-    refresh(local, c, a, w)
-    descend(local, w, a, alpha, lo, hi, SWEEPS, 1e-12)
-    finish(local, c, w, a, alpha, lo, hi, L, free, waiting, sign, direction, 0.0, 1e-12, STEPS)
-    energy = 0.0
-    for i in range(size):
-        start[index[i]] = a[i]
-        energy += a[i] * c[i]
-    return energy
-
-
-@kernel
-def pursue_rows(
-    C: NDArray[np.floating[Any]],
-    G: Floats,
-    lengths: Floats,
-    members: Ints,
-    offsets: Ints,
-    steps: int,
-    room: int,
-    lower: float,
-    codes: FloatMatrix,
-    kkt: Floats,
-) -> None:
-    """Greedy selection for every row; G has unit diagonal, group g holds members[offsets[g]:offsets[g + 1]]."""
-    m, n_groups = G.shape[0], offsets.size - 1
-    c, w, a, trial = np.empty(m), np.empty(m), np.zeros(m), np.zeros(m)
-    index, free, waiting = np.empty(room, np.int64), np.empty(room + 1, np.int64), np.empty(room, np.int64)
-    chosen = np.empty(n_groups, np.bool_)
-    store, rows, L = np.empty(room * room), np.empty((8, room + 1)), np.empty((room, room))
-    for row in range(len(codes)):
-        scale = 0.0
-        for j in range(m):
-            c[j] = C[row, j] / lengths[j]
-            w[j] = c[j]
-            scale = max(scale, abs(c[j]))
-        for j in range(m):  # work on a row of unit size, so that squares of tiny numbers do not vanish
-            c[j] /= scale if scale > 0.0 else 1.0
-            w[j] = c[j]
-        chosen[:] = False
-        size = 0
-        for _ in range(steps):
-            best, winner = 1e-28, -1
-            for g in range(n_groups):
-                if chosen[g]:
-                    continue
-                first, count = members[offsets[g]], offsets[g + 1] - offsets[g]
-                if count == 1:
-                    energy = w[first] * w[first] if w[first] > 0.0 or lower < 0.0 else 0.0
-                else:
-                    for i in range(count):
-                        trial[members[offsets[g] + i]] = 0.0
-                    energy = solve_over(
-                        members[offsets[g] : offsets[g + 1]], count, G, w, trial, lower, store, rows, L, free, waiting
-                    )
-                if energy > best:
-                    best, winner = energy, g
-            if winner < 0:
-                break
-            chosen[winner] = True
-            for i in range(offsets[winner], offsets[winner + 1]):
-                index[size] = members[i]
-                size += 1
-            solve_over(index, size, G, c, a, lower, store, rows, L, free, waiting)
-            refresh(G, c, a, w)
-        for j in range(m):
-            codes[row, j] = 0.0
-        for i in range(size):
-            j = index[i]
-            codes[row, j] = a[j] * scale / lengths[j]
-            a[j] = codes[row, j] * lengths[j] / scale
-            rows[0, i], rows[2, i] = c[j], a[j]
-        refresh(G, c, a, w)
-        for i in range(size):
-            rows[1, i] = w[index[i]]
-            rows[4, i], rows[5, i], rows[6, i] = 0.0, lower, np.inf
-            a[index[i]] = 0.0
-        kkt[row] = kkt_residual(
-            rows[0, :size], rows[1, :size], rows[2, :size], rows[4, :size], rows[5, :size], rows[6, :size], 0.0
-        )
-        for i in range(size):
-            if not np.isfinite(codes[row, index[i]]):
-                kkt[row] = np.inf

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.arrays import Floats
 from pellucid._core.checks import as_matrix, as_vector, check_finite, warn_unconverged
-from pellucid._core.kernels import kernel
+from pellucid._core.jit import kernel
 
 TOL = 1e-10
 # a part of b, of a problem whose largest number is 1, that no residual in float64 can see

@@ -1,0 +1,93 @@
+/* Many small quadratics that share G, each over the coordinates that its row may use. */
+#include "active_set.h"
+#include "kernels.h"
+
+/* a start whose fit is that many times the data is dropped */
+#define FAR_OFF 1e3
+/* rows that a factor has at first */
+#define FIRST_RANK 32
+
+/* Solve every row, each over the coordinates its row of `mask` allows (one row of mask serves all).
+
+   G, alpha and the bounds belong to atoms divided by `lengths`; C and codes are in the user's units. `codes` holds the
+   starting point and receives the answer; `kkt` the residual of what is stored there. */
+EXPORTED int64_t TYPED(solve_rows)(int64_t n, int64_t m, int64_t masks, const REAL *C, const double *G,
+                                   const double *lengths, const uint8_t *mask, const double *alpha, const double *lower,
+                                   const double *upper, REAL *codes, double *kkt, double tol, int64_t max_iter) {
+    double *rows = ROOM(double, 8 * (m + 1)), *store = NULL;
+    int64_t *places = ROOM(int64_t, 3 * m + 1), room = 0, size = -1;
+    FreeSet f = {.rank = smaller_int(m, FIRST_RANK)};
+    f.L = ROOM(double, f.rank * f.rank);
+    bool got = rows && places && f.L;
+    int64_t *index = places;
+    if (got) f.free_ = places + m, f.waiting = places + 2 * m + 1, f.direction = rows + 7 * (m + 1);
+    for (int64_t row = 0; got && row < n; row++) {
+        const uint8_t *allowed = mask + smaller_int(row, masks - 1) * m;
+        const REAL *given = C + row * m;
+        REAL *code = codes + row * m;
+        int64_t before = size;
+        bool same = size >= 0;
+        size = 0;
+        for (int64_t j = 0; j < m; j++)
+            if (allowed[j]) {
+                same = same && size < before && index[size] == j;
+                index[size++] = j;
+            }
+        same = same && size == before;
+        double *part[7];
+        for (int k = 0; k < 7; k++) part[k] = rows + k * (m + 1);
+        Quadratic q = {size, G, part[0], part[1], part[2], part[3], part[4], part[5], part[6], 0.0};
+        if (size < m) {
+            if (size * size > room) {
+                free(store);
+                store = ROOM(double, room = size * size);
+                if (!(got = store)) break;
+                same = false;
+            }
+            q.G = store;
+        }
+        for (int64_t i = 0; !same && i < size; i++) {
+            int64_t j = index[i];
+            q.alpha[i] = alpha[j], q.lower[i] = lower[j], q.upper[i] = upper[j];
+            if (size < m)
+                for (int64_t k = 0; k < size; k++) store[i * size + k] = G[j * m + index[k]];
+        }
+        double largest = 0.0;
+        for (int64_t i = 0; i < size; i++) {
+            int64_t j = index[i];
+            q.forced = larger(q.forced, fabs(smaller(larger(0.0, q.lower[i]), q.upper[i])));
+            q.c[i] = given[j] / lengths[j];
+            largest = larger(largest, fabs(q.c[i]));
+            q.a[i] = smaller(larger(code[j] * lengths[j], q.lower[i]), q.upper[i]);
+        }
+        refresh(&q);
+        double scale = data_scale(&q);
+        if (scale > FAR_OFF * larger(largest, q.forced)) { /* its fit dwarfs the data: it would only leave round-off */
+            for (int64_t i = 0; i < size; i++) q.a[i] = smaller(larger(0.0, q.lower[i]), q.upper[i]);
+            refresh(&q);
+            scale = data_scale(&q);
+        }
+        int64_t left = max_iter - descend(&q, smaller_int(SWEEPS, max_iter), tol * scale);
+        if (size > MANY) { /* sweeps may have got there; few coordinates are finished by a factor in any case */
+            refresh(&q);
+            if (kkt_residual(&q) <= tol) left = 0;
+        }
+        while (left > 0 && !finish(&q, &f, tol, left)) {
+            f.rank = smaller_int(2 * f.rank, m);
+            free(f.L);
+            if (!(got = (f.L = ROOM(double, f.rank * f.rank)))) break;
+        }
+        bool fits = got;
+        for (int64_t j = 0; j < m; j++) code[j] = 0;
+        for (int64_t i = 0; i < size; i++) {
+            int64_t j = index[i];
+            code[j] = (REAL)(q.a[i] / lengths[j]);
+            q.a[i] = code[j] * lengths[j]; /* what is stored may be rounded to float32: certify that */
+            fits = fits && isfinite(q.a[i]);
+        }
+        refresh(&q);
+        kkt[row] = fits ? kkt_residual(&q) : INFINITY;
+    }
+    free(rows), free(store), free(places), free(f.L);
+    return got ? 0 : NO_MEMORY;
+}
