@@ -106,10 +106,22 @@ def test_a_second_demo_takes_the_collection_of_the_first(demo_folder):
     assert (demo_folder[0] / "collection" / "manifest.json").stat().st_mtime_ns == made
 
 
+def telling(found):
+    """A demo that tells all sections of what it found, one after the other."""
+    from pellucid.cli import demo
+
+    def run(output, tell):
+        for section in (demo.show_retrieval, demo.show_neighbours, demo.show_groups, demo.show_end):
+            tell(section, found)
+        return found
+
+    return run
+
+
 def test_demo_shows_what_it_found(found, monkeypatch):
     from pellucid.cli import demo
 
-    monkeypatch.setattr(demo, "run", lambda output: found)
+    monkeypatch.setattr(demo, "run", telling(found))
     shown = CliRunner().invoke(group, ["demo"]).stdout
     expected = [
         "plain cosine",
@@ -184,7 +196,7 @@ def test_demo_serves_when_asked(demo_folder, found, monkeypatch):
 
     monkeypatch.setattr(explorer, "serve", lambda *a, **k: served.append((a, k)) or Fake())
     monkeypatch.setattr("webbrowser.open", lambda url: None)
-    monkeypatch.setattr(demo, "run", lambda output: found)
+    monkeypatch.setattr(demo, "run", telling(found))
     result = CliRunner().invoke(group, ["demo", "--serve", "-o", str(demo_folder[0])])
     assert result.exit_code == 0, result.output
     assert "Explorer: here" in result.output

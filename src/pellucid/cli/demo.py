@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 
 N_SCENES, N_ATOMS = 3000, 6
 N_CLUSTERS, CLUSTER_ATOMS, COMMON_ATOMS, BINARY_RANK = 12, 4, 8, 8
-MODELS = ("model", "clusters", "binary")  # that are left in the output folder
+UNLABELLED = ("clusters", "binary")  # what the models without labels are called in the output folder
 SHOWN = 5
 SUPERVISED, ZERO_SHOT = "concept subspaces", "words alone (zero-shot)"
+Tell = Callable[[Callable[..., None], dict[str, Any]], None]
 
 
 @click.command("demo")
@@ -45,11 +47,10 @@ def command(output: Path, serve: bool | None, as_json: bool) -> None:
     """
     from rich.console import Console
 
-    found = run(output)
+    screen = Console(highlight=False)
+    found = run(output, (lambda section, found: None) if as_json else (lambda section, found: section(screen, found)))
     if as_json:
         print_json(found["figures"])
-    else:
-        show(Console(highlight=False), found)
     if serve or (serve is None and not as_json and sys.stdout.isatty() and has_display()):
         explore(output)
 
@@ -64,12 +65,13 @@ def has_display() -> bool:
 def explore(output: Path) -> None:
     from pellucid.cli.explore import command as explorer
 
-    models = [part for name in MODELS for part in ("--model", output / f"{name}.safetensors")]
+    models = [part for name in ("model", *UNLABELLED) for part in ("--model", output / f"{name}.safetensors")]
     arguments = [output / "collection", *models, "--words", output / "words.parquet"]
     explorer.main([str(a) for a in arguments], standalone_mode=False)
 
 
-def run(output: Path) -> dict[str, Any]:
+def run(output: Path, tell: Tell) -> dict[str, Any]:
+    """All that the demo finds; ``tell`` is called with the section of the screen whose findings have just come in."""
     from pellucid import persistence
     from pellucid._core.progress import progress
     from pellucid.binary import BinaryAutoencoder
@@ -83,34 +85,40 @@ def run(output: Path) -> dict[str, Any]:
     folder = output / "collection"
     if folder.exists() and len(Collection.open(folder)) != N_SCENES:
         raise ValueError(f"{folder} holds another collection; name another folder with --output.")
-    with progress("Demo", 13) as advance:
-        scenes = load_scenes()
-        train, names = scenes.split.train, scenes.coarse_names
-        X = scenes.vectors
-        labels = scenes.coarse[train]
-        guessed = zero_shot_labels(X[train], scenes.concept_vectors, 2)
+    scenes = load_scenes()
+    train, names, X = scenes.split.train, scenes.coarse_names, scenes.vectors
+    labels = scenes.coarse[train]
+    with progress("Concepts", 7) as advance:
         advance("learning a cone for each of twelve concepts")
         model = ConceptSubspaces(N_ATOMS).fit(X[train], labels, names)
         advance("the start alone")
         start = ConceptSubspaces(N_ATOMS, max_iter=0).fit(X[train], labels, names)
         advance("the same from the words for the concepts")
+        guessed = zero_shot_labels(X[train], scenes.concept_vectors, 2)
         guess = ConceptSubspaces(N_ATOMS).fit(X[train], guessed, names)
-        advance("groups without any label")
-        settings: dict[str, Any] = {"center": True, "random_state": 0}
-        groups = CommonalityClustering(N_CLUSTERS, CLUSTER_ATOMS, COMMON_ATOMS, tol=1e-3, **settings).fit(X)
-        advance("yes/no concepts without any label")
-        bits = BinaryAutoencoder(BINARY_RANK, **settings).fit(X)
-        fitted = time.perf_counter()
         models = {"plain cosine": None, "supervised SVD": start, SUPERVISED: model, ZERO_SHOT: guess}
         table = {}
         for title, other in models.items():
             advance(f"searching by {title}")
             # plain cosines are those of the space that the model searches in
             table[title] = retrieval(other, model.prepare(X) if other is None else X, scenes)
+    found: dict[str, Any] = {
+        "output": output,
+        "captions": model.captions(scenes.words, scenes.word_vectors),
+        "figures": {
+            "scenes": len(X),
+            "concepts": len(names),
+            "atoms": len(model.atoms_),
+            "retrieval_map_at_20": table,
+            "error_at_start": float(model.objective_[0]),
+            "error_after_fit": float(model.objective_[-1]),
+        },
+    }
+    tell(show_retrieval, found)
+    with progress("Search", 2) as advance:
         advance("making a collection")
         collection = collect(output, scenes)
-        for name, one in zip(MODELS, (model.fit_gate(X[train], labels), groups, bits)):
-            persistence.save(one, output / f"{name}.safetensors")
+        persistence.save(model.fit_gate(X[train], labels), output / "model.safetensors")
         advance("looking for a good example")
         search = ConceptSearch(collection, model)
         query, concept = example(scenes, search)
@@ -120,32 +128,29 @@ def run(output: Path) -> dict[str, Any]:
             "diverse": search.search(query, concept, k=SHOWN, diverse=True),
         }
         why = search.explain(query, hits["plain"][0].id, words=scenes.words, word_vectors=scenes.word_vectors)
-        position = collection.position(query)
-        found: dict[str, Any] = {
-            "output": output,
-            "captions": model.captions(scenes.words, scenes.word_vectors),
-            "groups": group_words(groups, X, scenes),
-            "query": {"id": query, "text": scenes.texts[position], "concept": concept},
-            "parts": sorted(zip(model.shares(X[position : position + 1])[0].tolist(), names), reverse=True),
-            "hits": hits,
-            "why": why,
-            "figures": {
-                "scenes": len(X),
-                "concepts": len(names),
-                "atoms": len(model.atoms_),
-                "binary_concepts": len(bits.weights_),
-                "retrieval_map_at_20": table,
-                "error_at_start": float(model.objective_[0]),
-                "error_after_fit": float(model.objective_[-1]),
-                "residual_share_of_explanation": why.residual_share,
-                "seconds_fitting": fitted - begun,
-                "seconds": 0.0,
-            },
-        }
-        advance("writing the report")
+    position = collection.position(query)
+    found["query"] = {"id": query, "text": scenes.texts[position], "concept": concept}
+    found["parts"] = sorted(zip(model.shares(X[position : position + 1])[0].tolist(), names), reverse=True)
+    found["hits"], found["why"] = hits, why
+    found["figures"]["residual_share_of_explanation"] = why.residual_share
+    tell(show_neighbours, found)
+    with progress("Without labels", 2) as advance:
+        settings: dict[str, Any] = {"center": True, "random_state": 0}
+        advance("groups")
+        groups = CommonalityClustering(N_CLUSTERS, CLUSTER_ATOMS, COMMON_ATOMS, tol=1e-3, **settings).fit(X)
+        advance("yes/no concepts")
+        bits = BinaryAutoencoder(BINARY_RANK, **settings).fit(X)
+        for name, one in zip(UNLABELLED, (groups, bits)):
+            persistence.save(one, output / f"{name}.safetensors")
+    found["groups"] = group_words(groups, X, scenes)
+    found["figures"]["binary_concepts"] = len(bits.weights_)
+    found["figures"]["seconds_fitting"] = time.perf_counter() - begun
+    tell(show_groups, found)
+    with progress("Report", 1) as advance:
+        advance("drawing")
         write_report(output / "report.html", found, model, X[position], X[scenes.split.validation])
-        advance("done")
     found["figures"]["seconds"] = time.perf_counter() - begun
+    tell(show_end, found)
     return found
 
 
@@ -211,16 +216,12 @@ def example(scenes: Any, search: Any) -> tuple[str, str]:
     return chosen, "animal"
 
 
-def show(screen: Console, found: dict[str, Any]) -> None:
+def show_retrieval(screen: Console, found: dict[str, Any]) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.columns import Columns
-    from rich.markup import escape
-    from rich.panel import Panel
     from rich.table import Table
 
-    figures, query = found["figures"], found["query"]
+    figures = found["figures"]
     screen.rule(f"[bold]Pellucid[/]: {figures['scenes']} scenes, {figures['concepts']} concepts", style="cyan")
-
     screen.print("\n[bold]Finding scenes that share one concept with the query[/] (mAP@20)")
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("search by")
@@ -242,14 +243,13 @@ def show(screen: Console, found: dict[str, Any]) -> None:
         words.add_row(f"[bold]{concept}[/]", ", ".join(word for word, _ in captions))
     screen.print(words)
 
-    screen.print("[bold]Groups found without any label[/], and the words nearest to each")
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("scenes", justify="right")
-    table.add_column("nearest words")
-    for group in sorted(found["groups"], key=lambda group: -group["items"]):
-        table.add_row(str(group["items"]), ", ".join(group["words"]))
-    screen.print(table)
 
+def show_neighbours(screen: Console, found: dict[str, Any]) -> None:
+    from rich.columns import Columns
+    from rich.markup import escape
+    from rich.panel import Panel
+
+    query = found["query"]
     screen.print(f"[bold]A scene and its parts:[/] {escape(query['text'])}")
     for share, name in found["parts"]:
         if share > 0.02:
@@ -261,14 +261,31 @@ def show(screen: Console, found: dict[str, Any]) -> None:
     screen.print(f"\n[bold]Its neighbours[/] (● has the concept {query['concept']!r}, ○ has not)")
     screen.print(Columns(panels, padding=(0, 1)))
     screen.print(Panel(listed(found, "diverse"), title=f"by [bold]{query['concept']}[/], but unlike each other"))
-
     screen.print(f"\n[bold]Why is the first neighbour close?[/] {escape(str(found['why']))}")
-    folder = escape(str(found["output"]))
+
+
+def show_groups(screen: Console, found: dict[str, Any]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    screen.print("\n[bold]Groups found without any label[/], and the words nearest to each")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("scenes", justify="right")
+    table.add_column("nearest words")
+    for group in sorted(found["groups"], key=lambda group: -group["items"]):
+        table.add_row(str(group["items"]), ", ".join(group["words"]))
+    screen.print(table)
+
+
+def show_end(screen: Console, found: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    query, folder = found["query"], escape(str(found["output"]))
     screen.print(
-        f"\n{figures['seconds']:.1f} s in all (the first run on a machine also compiles the kernels).\n"
+        f"{found['figures']['seconds']:.1f} s in all.\n"
         f"Report with pictures: [bold]{folder}/report.html[/]\n\nGo on with:\n"
         f"  pellucid explore {folder}/collection \\\n"
-        + "".join(f"      --model {folder}/{name}.safetensors \\\n" for name in MODELS)
+        + "".join(f"      --model {folder}/{name}.safetensors \\\n" for name in ("model", *UNLABELLED))
         + f"      --words {folder}/words.parquet\n"
         f"  pellucid search {folder}/collection \\\n      --model {folder}/model.safetensors \\\n"
         f"      --item {query['id']} --concept {query['concept']} --explain",
