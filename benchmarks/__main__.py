@@ -6,6 +6,7 @@ from pathlib import Path
 
 ALL = (
     "startup",
+    "install",
     "solvers",
     "memory",
     "growth",

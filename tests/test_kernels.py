@@ -1,68 +1,260 @@
-"""Compiled kernels are used again, and never after a source that they were made from has changed."""
+"""The compiled kernels: what is declared is there, what does not fit is refused, a changed text is compiled again."""
 
-import os
+import ctypes
+import platform
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src" / "pellucid"
+import numpy as np
+import pytest
 
-OUTER = """
-from parts.inner import FACTOR
-from parts import (
-    again,
+from pellucid._core import build, kernels
+from pellucid._core.kernels import DTYPES, FAMILIES, Kernel, declarations
+
+PACKAGE = Path(kernels.__file__).parent.parent
+LEVELS = ["_baseline", "_v3"] if platform.machine().lower() in ("x86_64", "amd64") else ["_baseline"]
+NAMES = sorted(declarations())
+
+
+def arguments_of(name, size=3):
+    """Arrays and numbers of the right kinds for a kernel, every dimension alike; not to be called with."""
+    declaration = declarations()[name]
+    word, kinds = FAMILIES[declaration.family]
+    given = []
+    for p in Kernel(name)._asked:
+        kind = next(iter(kinds)) if p.kind == word else p.kind
+        if p.shape is None:
+            given.append(1)
+        else:
+            shape = [(int(d) if d.isdigit() else size) + more for d, more in p.shape]
+            given.append(np.zeros(shape, dtype=DTYPES[kind][0]))
+    return given
+
+
+def arrays_of(name):
+    return [(i, p) for i, p in enumerate(Kernel(name)._asked) if p.shape is not None]
+
+
+# what is there
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_declared_kernel_is_there_for_every_type(level):
+    for name in NAMES:
+        Kernel(name, level)
+
+
+@pytest.mark.skipif(not build.texts(), reason="an installed wheel has no texts")
+def test_every_exported_function_is_declared():
+    exported = set()
+    for path in PACKAGE.rglob("*.c"):
+        text = path.read_text(encoding="utf-8")
+        exported |= set(re.findall(r"EXPORTED\s+\w+\s+(?:KERNEL|TYPED|INDEXED)\((\w+)\)", text))
+    assert exported == set(NAMES)
+
+
+def test_calls_let_go_of_the_lock():
+    assert type(kernels._library()) is ctypes.CDLL  # a PyDLL keeps it
+
+
+def test_a_kernel_that_is_not_declared_is_no_attribute():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        kernels.nonsense  # noqa: B018
+
+
+# what is refused
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_another_number_of_arguments_is_refused(name):
+    with pytest.raises(TypeError, match=f"{name} takes"):
+        Kernel(name)(*arguments_of(name)[:-1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda a: a.astype(a.dtype.newbyteorder("S")) if a.itemsize > 1 else a.astype(np.int8),
+        lambda a: a.astype(np.float16),
+        lambda a: a.astype(complex),
+        lambda a: a.astype(object),
+        lambda a: a.tolist(),
+        lambda a: memoryview(a),
+        lambda a: None,
+        lambda a: a[None],
+        lambda a: a[0],
+    ],
+    ids=["byte order", "float16", "complex", "object", "list", "memoryview", "nothing", "more axes", "fewer axes"],
 )
-from pellucid._core.kernels import kernel
-from parts.inner import inner
+def test_what_is_not_of_the_declared_type_is_refused(name, spoil):
+    for i, p in arrays_of(name):
+        given = arguments_of(name)
+        given[i] = spoil(given[i])
+        with pytest.raises(TypeError, match=f"{name}: {p.name} must be "):
+            Kernel(name)(*given)
 
-@kernel
-def outer(x):
-    return FACTOR * middle(x) + again.ZERO
 
-@kernel
-def middle(x):
-    return inner(x)
+@pytest.mark.parametrize("name", NAMES)
+def test_arrays_whose_sizes_do_not_agree_are_refused(name):
+    for i, p in arrays_of(name):
+        for axis, (size, _) in enumerate(p.shape):
+            alone = sum(d == size for _, q in arrays_of(name) for d, _ in q.shape) == 1
+            if alone and not size.isdigit():
+                continue
+            given = arguments_of(name)
+            given[i] = np.zeros([n + (k == axis) for k, n in enumerate(given[i].shape)], dtype=given[i].dtype)
+            with pytest.raises(ValueError, match="does not fit"):
+                Kernel(name)(*given)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_that_do_not_lie_side_by_side_are_refused(name):
+    for i, p in arrays_of(name):
+        given = arguments_of(name)
+        given[i] = np.repeat(given[i], 2, axis=-1)[..., ::2]
+        with pytest.raises(ValueError, match=f"{p.name} must lie side by side"):
+            Kernel(name)(*given)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arrays_that_begin_between_numbers_are_refused(name):
+    for i, _ in arrays_of(name):
+        given = arguments_of(name)
+        if given[i].itemsize > 1:
+            shifted = np.zeros(given[i].nbytes + 1, dtype=np.uint8)[1:]
+            given[i] = np.frombuffer(shifted, dtype=given[i].dtype).reshape(given[i].shape)
+            with pytest.raises(ValueError, match="does not begin at"):
+                Kernel(name)(*given)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_to_must_be_writeable(name):
+    for i, p in arrays_of(name):
+        if p.written:
+            given = arguments_of(name)
+            given[i].flags.writeable = False
+            with pytest.raises(ValueError, match=f"{p.name} is read-only"):
+                Kernel(name)(*given)
+
+
+def test_read_only_arrays_and_no_rows_are_taken():
+    G, scaled, lengths, bounds = np.diag([4.0, 9.0]), np.empty((2, 2)), np.empty(2), np.empty(2)
+    G.flags.writeable = False
+    kernels.to_unit_diagonal(G, 0.0, scaled, lengths, bounds)
+    np.testing.assert_array_equal(scaled, np.eye(2))
+    np.testing.assert_array_equal([*lengths, *bounds], [2, 3, 4, 9])
+    kernels.to_unit_diagonal(np.empty((0, 0)), 0.0, np.empty((0, 0)), np.empty(0), bounds)
+    np.testing.assert_array_equal(bounds, [np.inf, 0])
+
+
+# how it is compiled
+
+SMALL = """
+from pellucid._core import kernels
+import numpy as np
+lengths = np.empty(1)
+kernels.to_unit_diagonal(np.ones((1, 1)), 3.0, np.empty((1, 1)), lengths, np.empty(2))
+print(lengths[0])
 """
-INNER = """
-from pellucid._core.kernels import kernel
 
-FACTOR = {factor}
 
-@kernel
-def inner(x):
-    return x + {step}
+@pytest.fixture
+def small(tmp_path):
+    """A package with one kernel."""
+    for path in ["_core", "solvers/unit_diagonal.c"]:
+        (tmp_path / "pellucid" / path).parent.mkdir(exist_ok=True)
+        copy = shutil.copytree if (PACKAGE / path).is_dir() else shutil.copy
+        copy(PACKAGE / path, tmp_path / "pellucid" / path)
+    for stale in (tmp_path / "pellucid" / "_core").glob("_kernels*"):
+        stale.unlink()
+    (tmp_path / "pellucid" / "__init__.py").write_text("")
+    return tmp_path
+
+
+def ran(folder, **more):
+    import os
+
+    environment = {**os.environ, "PYTHONPATH": str(folder), **more}
+    environment.pop("PELLUCID_KERNELS", None)
+    return subprocess.run([sys.executable, "-c", SMALL], env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.skipif(not build.texts(), reason="an installed wheel has no texts")
+def test_a_text_that_has_changed_is_compiled_again(small):
+    first = ran(small)
+    assert (first.stdout, first.returncode) == ("2.0\n", 0), first.stderr
+    assert "compiling the kernels again" in first.stderr
+    assert ran(small).stderr == ""
+    text = small / "pellucid" / "solvers" / "unit_diagonal.c"
+    text.write_text(text.read_text().replace("sqrt(entry + ridge)", "entry + ridge"))
+    again = ran(small)
+    assert again.stdout == "4.0\n"
+    assert "compiling the kernels again" in again.stderr
+    text.write_text("nonsense")
+    broken = ran(small)
+    assert "The kernels could not be compiled" in broken.stderr
+    assert "nonsense" in broken.stderr
+
+
+@pytest.mark.skipif(not build.texts(), reason="an installed wheel has no texts")
+def test_a_compiler_that_is_not_there_is_named(small):
+    assert "cannot be started: no-such-compiler" in ran(small, CC="no-such-compiler").stderr
+
+
+def test_without_any_compiler_a_sentence_says_what_to_do(monkeypatch):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(build.shutil, "which", lambda name: None)
+    with pytest.raises(build.BuildError, match="pip install ziglang, or set CC"):
+        build.compiler(build.this_machine())
+
+
+def test_a_wheel_without_its_library_says_so(monkeypatch, tmp_path):
+    monkeypatch.delenv("PELLUCID_KERNELS", raising=False)
+    monkeypatch.setattr(build, "PACKAGE", tmp_path)
+    kernels._library.cache_clear()
+    try:
+        with pytest.raises(ImportError, match="without its compiled kernels"):
+            kernels._library()
+    finally:
+        kernels._library.cache_clear()
+
+
+def test_nothing_else_is_compiled_when_it_runs():
+    for path in PACKAGE.rglob("*.py"):
+        assert not re.search(r"\bn?jit\b|numba", path.read_text(encoding="utf-8")), path.name
+
+
+# levels
+
+FITS = """
+import hashlib, sys
+import numpy as np
+from pellucid._core import kernels
+if sys.argv[1:]:
+    kernels._level = lambda: sys.argv[1]
+import pellucid
+from pellucid.solvers import lasso, nnls
+rng = np.random.default_rng(0)
+X = rng.standard_normal((200, 23)).astype(np.float32)
+y = rng.integers(0, 3, 200)
+made = [nnls(X, X[:40]).codes, lasso(X, X[:9], alpha=0.1).codes]
+model = pellucid.ConceptSubspaces(3, random_state=0).fit(X, y)
+made += [model.atoms_, pellucid.CommonalityClustering(3, random_state=0).fit(X).labels_]
+made += [pellucid.BinaryAutoencoder(2).fit(X[:60]).concepts_, pellucid.IsometryPursuit().fit(X.T[:, :60]).support_]
+made += [pellucid.SparseManifoldTransform(32, random_state=0).fit_transform(X)]
+print([hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()[:12] for a in made])
 """
-RUN = """
-from parts.outer import outer
-print(outer(10.0), sum(outer.stats.cache_hits.values()))
-"""
 
 
-def run(folder: Path, **inner: int) -> tuple[float, int]:
-    """What the outer kernel gives, and whether it came from disk, in a process of its own."""
-    package = folder / "parts"
-    package.mkdir(exist_ok=True)
-    for name, text in {"__init__": "", "outer": OUTER, "inner": INNER.format(**inner), "again": "ZERO = 0\n"}.items():
-        file = package / f"{name}.py"
-        if not file.exists() or file.read_text() != text:
-            file.write_text(text)
-    paths = os.pathsep.join([str(folder), str(SOURCE.parent), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-    told = subprocess.run([sys.executable, "-c", RUN], env=environment, check=True, capture_output=True, text=True)
-    value, hits = told.stdout.split()
-    return float(value), int(hits)
-
-
-def test_a_changed_kernel_or_constant_of_another_file_is_noticed(tmp_path):
-    assert run(tmp_path, factor=2, step=1) == (22, 0)
-    assert run(tmp_path, factor=2, step=1) == (22, 1)  # from disk
-    assert run(tmp_path, factor=2, step=5) == (30, 0)
-    assert run(tmp_path, factor=3, step=5) == (45, 0)
-    assert run(tmp_path, factor=3, step=5) == (45, 1)
-
-
-def test_nothing_is_compiled_past_the_rule():
-    for path in SOURCE.rglob("*.py"):
-        if path != SOURCE / "_core" / "kernels.py":
-            assert not re.search(r"\bn?jit\b", path.read_text(encoding="utf-8")), path.name
+@pytest.mark.skipif(len(LEVELS) == 1 or kernels._level() == "_baseline", reason="this processor has one level")
+def test_processors_of_both_levels_get_the_same_bits():
+    told = [
+        subprocess.run([sys.executable, "-c", FITS, *level], capture_output=True, text=True, check=True).stdout
+        for level in ([], ["_baseline"])
+    ]
+    assert told[0] == told[1]

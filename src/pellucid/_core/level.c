@@ -3,7 +3,7 @@
 
 EXPORTED int64_t level(void);
 
-#ifdef FAULTY_MEMORY
+#ifdef COUNTED_MEMORY
 EXPORTED int64_t requests_until_refusal = 0;
 #endif
 
