@@ -15,7 +15,8 @@ from pellucid._core.threads import one_blas_thread
 from pellucid.manifold import PatchManifoldTransform
 from pellucid.manifold.patches import Images
 from pellucid.manifold.spectral import solve_pairs
-from pellucid.metrics import merge_neighbours, neighbour_vote, soft_knn_accuracy
+from pellucid.metrics import neighbour_vote, soft_knn_accuracy
+from pellucid.metrics.neighbours import merge_neighbours
 from reproductions.data import load_cifar10
 from reproductions.smt_cifar import ATOMS, PART, RECIPE, K, coded, counted, solved, started, vectors
 from reproductions.smt_mnist import Stopwatch

@@ -24,7 +24,8 @@ from pellucid.manifold.patches import Images
 from pellucid.manifold.spectral import solve_pairs
 from pellucid.manifold.statistics import PairStatistics
 from pellucid.manifold.threshold_codes import ActiveAtoms, active_atoms, add_whole_images
-from pellucid.metrics import merge_neighbours, neighbour_vote
+from pellucid.metrics import neighbour_vote
+from pellucid.metrics.neighbours import merge_neighbours
 from reproductions.data import load_cifar10
 from reproductions.smt_mnist import Stopwatch, kept, peak, told
 

@@ -20,7 +20,8 @@ from pellucid.manifold.patches import Images, context_means, mirrored, patch_row
 from pellucid.manifold.spectral import solve_pairs
 from pellucid.manifold.statistics import PairStatistics
 from pellucid.manifold.threshold_codes import active_atoms, add_near_patches, add_whole_images
-from pellucid.metrics import cosine_neighbours, merge_neighbours, neighbour_vote, soft_knn_accuracy
+from pellucid.metrics import cosine_neighbours, neighbour_vote, soft_knn_accuracy
+from pellucid.metrics.neighbours import merge_neighbours
 
 GOLDEN = Path(__file__).parent / "golden"
 
