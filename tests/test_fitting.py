@@ -13,7 +13,8 @@ from pellucid import CommonalityClustering
 from pellucid._core.checkpoint import TRANSIENT, Checkpoint, fingerprint
 from pellucid._core.interrupts import SecondInterrupt
 from pellucid.rows import Blocks
-from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state, known_rows, run
+from pellucid.rows.blocks import parts_with
+from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state, fold, known_rows, run
 
 
 @dataclass
@@ -137,7 +138,7 @@ def test_an_array_is_a_source_with_one_part():
         cut = rows.split(np.arange(6), np.arange(6) + 10)
         assert [len(labels) for labels, _ in cut] == [part.rows for part in rows.parts]
         np.testing.assert_array_equal(np.concatenate([costs for _, costs in cut]), np.arange(6) + 10)
-        some, wanted = rows.places(np.array([4, 5]))
+        some, wanted = parts_with(rows, np.array([4, 5]))
         assert sum(map(len, wanted)) == 2
         np.testing.assert_array_equal(np.concatenate(list(some))[wanted[0]], X[4:])
 
@@ -148,9 +149,9 @@ def drawn(state, blocks, rng):
 
 def test_a_fold_draws_on_from_part_to_part():
     X, rng = np.zeros((9, 2)), np.random.RandomState(0)
-    assert Blocks.held(X).fold(drawn, [], rng) == [np.random.RandomState(0).randint(1000)]
+    assert fold(Blocks.held(X), drawn, [], rng) == [np.random.RandomState(0).randint(1000)]
     rng, by_hand = np.random.RandomState(1), np.random.RandomState(1)
-    found = Blocks(X, rows=3).fold(drawn, [], rng)
+    found = fold(Blocks(X, rows=3), drawn, [], rng)
     by_hand.permutation(3)
     assert found == [int(by_hand.randint(1000)) for _ in range(3)]
     assert rng.randint(1000) == by_hand.randint(1000)

@@ -17,7 +17,8 @@ from pellucid._core.arrays import unit_rows
 from pellucid._core.checks import as_matrix, check_finite
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
-from pellucid.rows import Blocks, as_blocks, is_lazy, lazily
+from pellucid.rows import Blocks, is_lazy
+from pellucid.rows.lazy import fitted_blocks, map_blocks
 
 __all__ = ["CenteredNormalizer", "procrustes"]
 
@@ -89,10 +90,9 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         self.__dict__.pop("mean_", None)
         if is_lazy(X):
             self._validate_params()
-            blocks = as_blocks(X)
+            blocks = fitted_blocks(self, X)
             self._check_tokens(blocks.shape[1])
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_, self.n_samples_seen_ = blocks.shape[1], len(blocks)
+            self.n_samples_seen_ = len(blocks)
             self.mean_ = np.zeros(blocks.shape[1])
             if self.center:
                 self.mean_ = np.asarray(blocks.total(self._sum_normalized) / len(blocks))
@@ -147,7 +147,7 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         if is_lazy(X):
             if X.shape[1] != self.n_features_in_:
                 raise ValueError(f"X has {X.shape[1]} columns, but the mean was learned from {self.n_features_in_}.")
-            return lazily(copy(self).transform, X, self.n_features_in_)
+            return map_blocks(copy(self).transform, X, self.n_features_in_)
         return self.apply(self._validated(X, reset=False))
 
     def apply(self, X: NDArray[Any]) -> NDArray[Any]:

@@ -23,8 +23,9 @@ from pellucid.clusters.model_selection import ClusterCounts, select_n_clusters
 from pellucid.clusters.objective import Dictionary, Penalties
 from pellucid.clusters.starts import Start, first_dictionary, given_labels, sample, start_partitions
 from pellucid.preparation import PreparesRows
-from pellucid.rows import Blocks, as_blocks, is_lazy, lazily
+from pellucid.rows import Blocks, is_lazy
 from pellucid.rows.fitting import checkpoint_of
+from pellucid.rows.lazy import fitted_blocks, map_blocks
 
 # rows that the first dictionaries are made from, and of these the rows that the graph of neighbours is made of
 START_ROWS, GRAPH_ROWS = 200_000, 20_000
@@ -360,10 +361,7 @@ class CommonalityClustering(
                 f'codes="one" gives every cluster a single atom, but n_atoms is {self.n_atoms}; set it to 1.'
             )
         if is_lazy(X):
-            blocks = as_blocks(X)
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = blocks.shape[1]
-            rows: Blocks = self._learn_preparation(blocks)
+            rows: Blocks = self._learn_preparation(fitted_blocks(self, X))
         else:
             raw = self._rows(X, reset=True)
             rows = Blocks.held(self._learn_preparation(raw, in_batches=self.batch_size is not None))
@@ -445,7 +443,7 @@ class CommonalityClustering(
         """
         if is_lazy(X):
             check_is_fitted(self, "atoms_")
-            return lazily(copy(self).predict, X, None, np.int64)
+            return map_blocks(copy(self).predict, X, None, np.int64)
         return self.encode(X).labels
 
     def transform(self, X: Any) -> Any:
@@ -476,7 +474,7 @@ class CommonalityClustering(
         """
         if is_lazy(X):
             check_is_fitted(self, "atoms_")
-            return lazily(copy(self).transform, X, len(self.atoms_))
+            return map_blocks(copy(self).transform, X, len(self.atoms_))
         data = self.prepare(X)
         costs = np.empty((len(data), len(self.atoms_)), dtype=data.dtype)
         coder = self._coder(data.dtype)

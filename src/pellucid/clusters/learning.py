@@ -23,7 +23,8 @@ from pellucid.clusters.objective import Dictionary, Penalties, incoherence
 from pellucid.clusters.starts import Start, first_atoms, moments
 from pellucid.rows import Blocks
 from pellucid.rows.batches import batches
-from pellucid.rows.fitting import first_state, run
+from pellucid.rows.blocks import parts_with
+from pellucid.rows.fitting import first_state, fold, run
 from pellucid.rows.parts import within
 
 # a sweep that moves fewer rows than this share to another cluster is the last
@@ -202,7 +203,7 @@ def with_new_atoms(X: Blocks, state: Learned, c: int, penalties: Penalties, rng:
     costliest = int(np.argmax(np.bincount(state.labels, state.costs, minlength=len(state.dictionary.atoms))))
     members = np.flatnonzero(state.labels == costliest)
     worst = members[np.argsort(-state.costs[members], kind="stable")][: (len(members) + 1) // 2]
-    some, wanted = X.places(np.sort(worst))
+    some, wanted = parts_with(X, np.sort(worst))
     second, first = np.zeros((X.shape[1], X.shape[1])), np.zeros(X.shape[1])
     for found in some.each(part_moments, wanted):
         second += found[0]
@@ -268,7 +269,7 @@ def batch_sweep(
 ) -> Learned:
     """Mini-batches that cover all rows, part after part, and the mean cost of a row as it was met."""
     before = state.dictionary, state.sums, 0.0
-    dictionary, sums, spent = X.fold(partial(part_batches, penalties, size), before, rng)
+    dictionary, sums, spent = fold(X, partial(part_batches, penalties, size), before, rng)
     cost = spent / len(X)
     done = abs(state.objective[-1] - cost) <= max(tol, 1e-3 * (tol > 0)) * cost
     return Learned(dictionary, sums, NO_LABELS, [*state.objective, cost], done=bool(done))

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pellucid.concepts.cones import Cones, Names, are_names
 from pellucid.concepts.labels import Indicator, align
 from pellucid.preparation import PreparesRows
-from pellucid.rows import is_lazy, lazily
+from pellucid.rows import is_lazy
+from pellucid.rows.lazy import map_blocks
 
 # cones with what they made ready for queries, beside the models, so that using one does not change it
 _CONES: WeakKeyDictionary[Any, Cones] = WeakKeyDictionary()
@@ -330,7 +331,7 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         if not is_lazy(X):
             return method(self.cones, self._prepared(self._rows(X)))
         now = Cones(self.atoms_.copy(), self.groups_, self.concept_names_, self.ridge)
-        return lazily(partial(method, now), self.prepare(X), width)
+        return map_blocks(partial(method, now), self.prepare(X), width)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "atoms_"):  # scikit-learn's own check takes longer than a projection

@@ -20,6 +20,7 @@ from pellucid.concepts.presence import GatedConcepts
 from pellucid.concepts.sweeps import Learned, Learner, Sweeps
 from pellucid.rows import Blocks, as_blocks, is_lazy
 from pellucid.rows.fitting import checkpoint_of, first_state, known_rows, run
+from pellucid.rows.lazy import fitted_blocks
 
 
 class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
@@ -287,7 +288,7 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         if y is None:
             raise ValueError("ConceptSubspaces requires y to be passed, but the target y is None.")
         lazy = is_lazy(X)
-        data: Any = self._blocks(X) if lazy else self._rows(X, reset=True)
+        data: Any = fitted_blocks(self, X) if lazy else self._rows(X, reset=True)
         data = self._learn_preparation(data, in_batches=self.batch_size is not None)
         indicator: Any
         if is_lazy(y):
@@ -306,12 +307,6 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         self.concept_names_ = np.array(names, dtype=object)
         self._forget_gate()
         return rows
-
-    def _blocks(self, X: Any) -> Blocks:
-        blocks = as_blocks(X)
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = blocks.shape[1]
-        return blocks
 
     def _sizes(self, n_concepts: int) -> list[int] | float:
         if isinstance(self.n_atoms, (float, np.floating)):

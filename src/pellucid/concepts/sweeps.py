@@ -32,6 +32,7 @@ from pellucid.concepts.learning import (
 )
 from pellucid.rows import Blocks
 from pellucid.rows.batches import batches
+from pellucid.rows.fitting import fold
 
 Pair = tuple[Floats, Any]
 Sizes = Sequence[int] | float
@@ -157,7 +158,7 @@ class Sweeps:
             learner.atoms, done = improved_atoms(found, learner.atoms, learner.groups, learner.ridge)
         else:
             before = learner, Sweep(0.0, 0.0, 0, 0.0)
-            learner, done = self.both.fold(partial(part_steps, self.batch_size), before, rng)
+            learner, done = fold(self.both, partial(part_steps, self.batch_size), before, rng)
         history = [*state.history, (done.squared_error + done.penalty) / len(self)]
         new = Learned(learner.atoms, state.groups, history, self.unseen(learner), done.reseeded, codes=codes)
         if new.unseen > state.unseen:

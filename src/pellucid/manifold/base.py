@@ -19,7 +19,8 @@ from pellucid.manifold.nearest import Cells, Floats32, build_cells
 from pellucid.manifold.nearest_codes import Codes, look_up, nearest_codes, pooled
 from pellucid.manifold.patches import BlockImages, Images, PatchPreparation
 from pellucid.manifold.threshold_codes import ActiveAtoms, active_atoms, sum_of_atoms
-from pellucid.rows import Blocks, is_lazy, lazily
+from pellucid.rows import Blocks, is_lazy
+from pellucid.rows.lazy import map_blocks
 
 # images that are prepared and coded at once
 BATCH = 128
@@ -94,7 +95,7 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
             self._check_shape(BlockImages(X if isinstance(X, Blocks) else Blocks(X), self.channels == "grey"))
             there = copy(self)
             there.verbose = 0
-            return lazily(there.transform, X, self._n_features_out, self.dtype)
+            return map_blocks(there.transform, X, self._n_features_out, self.dtype)
         return self._vectors(X, mirror=False)[0]
 
     def transform_with_mirror(self, X: ArrayLike | str | os.PathLike[str]) -> tuple[NDArray[Any], NDArray[Any]]:

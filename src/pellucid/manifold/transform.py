@@ -31,8 +31,9 @@ from pellucid.manifold.neighbour_operators import (
 )
 from pellucid.manifold.spectral import solve
 from pellucid.manifold.statistics import Statistics, code_statistics
-from pellucid.rows import Blocks, as_blocks, is_lazy, lazily
+from pellucid.rows import Blocks, is_lazy
 from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state
+from pellucid.rows.lazy import fitted_blocks, map_blocks
 
 CODES = {"nearest", "threshold", "lasso"}
 # rows of blocks that the dictionary is made from
@@ -291,10 +292,7 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             return Blocks.held(
                 validate_data(self, X, reset=first, dtype=[np.float64, np.float32], ensure_min_samples=2)
             )
-        rows = as_blocks(X)
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = rows.shape[1]
-        return rows
+        return fitted_blocks(self, X)
 
     def _sample(self, rows: Blocks) -> NDArray[Any]:
         """What the dictionary is made from."""
@@ -362,7 +360,7 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """
         check_is_fitted(self, "components_")
         if is_lazy(X):
-            return lazily(copy(self).transform, X, len(self.components_), np.float64)
+            return map_blocks(copy(self).transform, X, len(self.components_), np.float64)
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return np.asarray(self._fitted_code().transform(data) @ self.components_.T)
 

@@ -11,6 +11,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,8 +19,8 @@ import numpy as np
 from pellucid._core.checkpoint import Checkpoint, fingerprint
 from pellucid._core.interrupts import SecondInterrupt, uninterrupted
 from pellucid._core.progress import progress
-from pellucid.rows import Blocks
-from pellucid.rows.parts import plus
+from pellucid.rows.blocks import Blocks
+from pellucid.rows.parts import plus, stepped
 
 State = TypeVar("State")
 
@@ -114,6 +115,18 @@ def add_parts(
         stacklevel=6,
     )
     return state.total
+
+
+# mini-batches
+
+
+def fold(X: Blocks, step: Callable[..., Any], state: Any, rng: np.random.RandomState) -> Any:
+    """A state carried through the parts, in an order that is drawn, each where its rows are: ``step(state, blocks,
+    rng)`` returns the next one. The generator goes along from part to part."""
+    for number in rng.permutation(len(X.parts)):
+        ((state, there),) = X.like([X.parts[number]]).each(partial(stepped, step, state, rng))
+        rng.set_state(there.get_state())
+    return state
 
 
 # what a checkpoint knows its fit by

@@ -120,6 +120,28 @@ def _parquet_blocks(
             first += len(found.vectors)
 
 
+def is_dask(X: Any) -> bool:
+    """Whether X is a ``dask.array``; without importing Dask.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+
+    Returns
+    -------
+    bool
+        True for a ``dask.array``.
+
+    Examples
+    --------
+    >>> from pellucid.rows import is_dask
+    >>> is_dask([[1.0, 2.0]])
+    False
+    """
+    return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "map_blocks") and hasattr(X, "dask")
+
+
 def dask_parts(X: Any) -> tuple[list[Part], Each, np.dtype[Any]]:
     dtype = _working(X)
     if any(np.isnan(size) for sizes in X.chunks for size in sizes):
@@ -157,34 +179,7 @@ def _working(array: Any) -> np.dtype[Any]:
 
 
 def checked(block: Array, first: int, dtype: np.dtype[Any]) -> Array:
-    """The block in working precision, every number of it finite.
-
-    Parameters
-    ----------
-    block : array-like of shape (m, ...)
-        Some rows.
-    first : int
-        Number of the first of them among all rows, for the message.
-    dtype : numpy.dtype
-        The working precision.
-
-    Returns
-    -------
-    ndarray of shape (m, ...)
-        Contiguous; not a copy where none is needed.
-
-    Raises
-    ------
-    ValueError
-        A row has a value that is not finite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pellucid.rows import checked
-    >>> checked(np.array([[1, 2]]), 0, np.dtype(np.float32)).dtype.name
-    'float32'
-    """
+    """The block in working precision, every number of it finite; ``first`` is the number of its first row."""
     rows = np.ascontiguousarray(block, dtype=dtype)
     if dtype.kind != "f":
         return rows

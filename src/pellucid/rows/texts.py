@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.rows import Blocks, current_client
+from pellucid.rows.blocks import Blocks, current_client
 from pellucid.rows.parts import Part
 
 
