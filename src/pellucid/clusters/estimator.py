@@ -4,62 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid._core.threads import one_blas_thread
-from pellucid.clusters.coding import Coder, Labels, Sums, code_rows, row_blocks, row_costs
+from pellucid.clusters.base import ClusterModel
+from pellucid.clusters.coding import Sums
 from pellucid.clusters.learning import KINDS, Schedule, batch_step, begin, learn
 from pellucid.clusters.model_selection import ClusterCounts, select_n_clusters
-from pellucid.clusters.objective import Dictionary, Penalties
-from pellucid.clusters.starts import Start, first_dictionary, given_labels, sample, start_partitions
-from pellucid.preparation import PreparesRows
+from pellucid.clusters.objective import Dictionary
+from pellucid.clusters.starts import Start, new_starts
 from pellucid.rows import Blocks, is_lazy
 from pellucid.rows.fitting import checkpoint_of
-from pellucid.rows.lazy import fitted_blocks, map_blocks
-
-# rows that the first dictionaries are made from, and of these the rows that the graph of neighbours is made of
-START_ROWS, GRAPH_ROWS = 200_000, 20_000
+from pellucid.rows.lazy import fitted_blocks
 
 
-class Encoded(NamedTuple):
-    """Rows in terms of a fitted model, as :meth:`CommonalityClustering.encode` returns them.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n,)
-        Cluster of each row.
-    codes : ndarray of shape (n, k)
-        Codes over the k atoms of that cluster.
-    common : ndarray of shape (n, K₀)
-        Codes over the K₀ common atoms.
-
-    Examples
-    --------
-    >>> from pellucid import CommonalityClustering
-    >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-    >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
-    >>> model.encode(X).labels
-    array([0, 0, 1, 1])
-    """
-
-    labels: Labels
-    codes: NDArray[Any]
-    common: NDArray[Any]
-
-
-class CommonalityClustering(
-    PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, SavedMixin, BaseEstimator
-):
+class CommonalityClustering(ClusterModel, SavedMixin):
     """Clusters that are dictionaries, beside one dictionary for what all of them share (paper 3, MtCluster).
 
     A row of cluster c is a combination of the cluster's atoms and a sparse one of the common atoms, and belongs where
@@ -150,11 +116,12 @@ class CommonalityClustering(
     --------
     >>> import numpy as np
     >>> from pellucid import CommonalityClustering
+    >>> from pellucid.metrics import clustering_error
     >>> X = np.eye(4)[np.arange(60) % 3]  # three groups ...
     >>> X[:, 3] = 0.5 * np.random.default_rng(0).standard_normal(60)  # ... that vary alike in the last number
     >>> model = CommonalityClustering(n_clusters=3, n_atoms=1, n_common=1, n_init=1, random_state=0).fit(X)
-    >>> model.labels_[:6]
-    array([1, 0, 2, 1, 0, 2])
+    >>> clustering_error(model.labels_, np.arange(60) % 3)
+    0.0
     >>> np.abs(model.common_atoms_).round(1)
     array([[0., 0., 0., 1.]])
     """
@@ -378,21 +345,8 @@ class CommonalityClustering(
             if self.atoms_.shape != shape or len(self.common_atoms_) != self.n_common:
                 raise ValueError("warm_start needs the n_clusters, n_atoms and n_common of the fit before.")
             return [Start(Dictionary(self.atoms_, self.common_atoms_), None)], getattr(self, "modularity_", None)
-        found = None
-        if isinstance(self.init, str):
-            some = X.take(sample(len(X), GRAPH_ROWS if self.init == "auto" else START_ROWS, rng))
-            partitions, found = start_partitions(some, self.init, self.n_clusters, self.n_init, graph, rng)
-        else:
-            some = X.take(np.arange(len(X)))
-            partitions = [given_labels(self.init, len(X), self.n_clusters)]
         size = (self.n_clusters, self.n_atoms)
-        return [
-            Start(
-                first_dictionary(some, labels, size, self.n_common, self.codes, rng),
-                labels.astype(np.min_scalar_type(self.n_clusters - 1)) if len(some) == len(X) else None,
-            )
-            for labels in partitions
-        ], found
+        return new_starts(X, self.init, self.n_init, size, self.n_common, self.codes, graph, rng)
 
     def _keep(
         self, dictionary: Dictionary, labels: NDArray[Any], objective: list[float], sums: Sums, dtype: Any
@@ -401,225 +355,6 @@ class CommonalityClustering(
         self.labels_ = labels.astype(np.int64)
         self.objective_ = np.array(objective)
         self.counts_, self.products_, self.grams_ = sums.counts, sums.products, sums.grams
-
-    def _penalties(self) -> Penalties:
-        across = self.incoherence if self.common_incoherence is None else self.common_incoherence
-        return Penalties(
-            float(self.ridge),
-            float(self.sparsity),
-            float(self.incoherence),
-            float(across),
-            self.codes,
-            self.incoherence_between == "all",
-        )
-
-    # using it
-
-    def predict(self, X: Any) -> Any:
-        """The cluster of least cost for each row.
-
-        Parameters
-        ----------
-        X : array-like, dask.array or pellucid.rows.Blocks of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n,), dtype int64
-            The clusters, counted from 0. A ``dask.array`` gives a ``dask.array``, Blocks give Blocks (n, 1).
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or has another number of columns than in the fit.
-
-        Examples
-        --------
-        >>> from pellucid import CommonalityClustering
-        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
-        >>> model.predict([[0.1, 3.0], [3.0, 0.1]])
-        array([1, 0])
-        """
-        if is_lazy(X):
-            check_is_fitted(self, "atoms_")
-            return map_blocks(copy(self).predict, X, None, np.int64)
-        return self.encode(X).labels
-
-    def transform(self, X: Any) -> Any:
-        """Costs (n, n_clusters) of rows in each cluster: squared errors with the penalties of the codes.
-
-        Parameters
-        ----------
-        X : array-like, dask.array or pellucid.rows.Blocks of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n, n_clusters)
-            The costs. A ``dask.array`` gives a ``dask.array``, Blocks give Blocks.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or has another number of columns than in the fit.
-
-        Examples
-        --------
-        >>> from pellucid import CommonalityClustering
-        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
-        >>> model.transform([[0.0, 3.0]]).round(1)
-        array([[9. , 0.1]])
-        """
-        if is_lazy(X):
-            check_is_fitted(self, "atoms_")
-            return map_blocks(copy(self).transform, X, len(self.atoms_))
-        data = self.prepare(X)
-        costs = np.empty((len(data), len(self.atoms_)), dtype=data.dtype)
-        coder = self._coder(data.dtype)
-        for rows in row_blocks(len(data)):
-            costs[rows] = row_costs(np.asarray(data[rows]), coder)
-        return costs
-
-    def score(self, X: ArrayLike, y: object = None) -> float:
-        """Minus the sum of the rows' costs in their clusters.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        y : Ignored
-            Not used; here because scikit-learn's pipelines pass it.
-
-        Returns
-        -------
-        float
-            The score; larger is better.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or has another number of columns than in the fit.
-
-        Examples
-        --------
-        >>> from pellucid import CommonalityClustering
-        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
-        >>> round(model.score(X), 2)
-        -0.1
-        """
-        data = self.prepare(X)
-        coder = self._coder(data.dtype)
-        return -float(sum(code_rows(np.asarray(data[rows]), coder, None).costs.sum() for rows in row_blocks(len(data))))
-
-    def encode(self, X: ArrayLike) -> Encoded:
-        """Clusters of rows, and their codes over the cluster's atoms and over the common ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        Encoded
-            Labels (n,), codes (n, n_atoms) and common codes (n, n_common).
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or has another number of columns than in the fit.
-
-        Examples
-        --------
-        >>> from pellucid import CommonalityClustering
-        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
-        >>> labels, codes, common = model.encode(X)
-        >>> codes.shape, common.shape
-        ((4, 1), (4, 0))
-        """
-        data = self.prepare(X)
-        coder = self._coder(data.dtype)
-        parts = [code_rows(np.asarray(data[rows]), coder, None) for rows in row_blocks(len(data))]
-        return Encoded(*(np.concatenate(column) for column in zip(*((p.labels, p.own, p.common) for p in parts))))
-
-    def reconstruct(self, X: ArrayLike, parts: str = "both") -> NDArray[Any]:
-        """Rows as their codes say.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        parts : {"both", "cluster", "common"}, default="both"
-            By the "cluster" atoms, by the "common" ones, or by "both", their sum.
-
-        Returns
-        -------
-        ndarray of shape (n, d)
-            The rows, or the part of them, that the atoms make up, as the dictionaries see rows: see :meth:`prepare`.
-
-        Raises
-        ------
-        ValueError
-            If ``parts`` is none of these, or X is not finite or has another number of columns than in the fit.
-
-        Examples
-        --------
-        >>> from pellucid import CommonalityClustering
-        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
-        >>> model.reconstruct([[3.0, 0.0]]).round(1)
-        array([[3., 0.]])
-        """
-        if parts not in ("cluster", "common", "both"):
-            raise ValueError(f'parts must be "cluster", "common" or "both", got {parts!r}.')
-        found = self.encode(X)
-        out = np.zeros((len(found.labels), self.atoms_.shape[2]), dtype=found.codes.dtype)
-        if parts != "common":
-            for c, atoms in enumerate(self.atoms_):
-                mine = found.labels == c
-                out[mine] = found.codes[mine] @ atoms.astype(out.dtype)
-        if parts != "cluster":
-            out += found.common @ self.common_atoms_.astype(out.dtype)
-        return out
-
-    def shares(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Shares (n, 2) of rows: how much of each is its cluster's own, and how much is common.
-
-        For either part v of a row x that is v·x/‖x‖². With what is in neither they add up to 1.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n, 2)
-            Share of the cluster's atoms, and share of the common ones.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or has another number of columns than in the fit.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from pellucid import CommonalityClustering
-        >>> X = np.eye(4)[np.arange(60) % 3]
-        >>> X[:, 3] = 0.5 * np.random.default_rng(0).standard_normal(60)
-        >>> model = CommonalityClustering(3, 1, 1, n_init=1, random_state=0).fit(X)
-        >>> model.shares([[1.0, 0.0, 0.0, 1.0]]).round(1)
-        array([[0.5, 0.5]])
-        """
-        rows = self.prepare(X)
-        lengths = np.maximum(np.einsum("ij,ij->i", rows, rows, dtype=np.float64), np.finfo(np.float64).tiny)
-        parts = (self.reconstruct(X, parts=part) for part in ("cluster", "common"))
-        return np.stack([np.einsum("ij,ij->i", v, rows, dtype=np.float64) / lengths for v in parts], axis=1)
 
     # is it any good
 
@@ -668,110 +403,3 @@ class CommonalityClustering(
             )
         data = check_array(X, dtype=[np.float64, np.float32])
         return select_n_clusters(self, data, sizes, n_runs, n_jobs)
-
-    def _rows(self, X: ArrayLike, reset: bool = False) -> NDArray[Any]:
-        data: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
-        return data
-
-    def prepare(self, X: ArrayLike) -> NDArray[Any]:
-        """Raw rows (n, d) as the dictionaries see them: normalised, or centred too, if the model asks for it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Raw rows.
-
-        Returns
-        -------
-        ndarray of shape (n, d)
-            The prepared rows.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite or has another number of columns than in the fit.
-
-        Examples
-        --------
-        >>> from pellucid import CommonalityClustering
-        >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, normalize=True, init=[0, 0, 1, 1], random_state=0).fit(X)
-        >>> model.prepare([[0.0, 3.0]])
-        array([[0., 1.]])
-        """
-        check_is_fitted(self, "atoms_")
-        return np.asarray(self._prepared(self._rows(X)))
-
-    def _coder(self, dtype: Any) -> Coder:
-        return Coder(Dictionary(self.atoms_, self.common_atoms_), self._penalties(), dtype)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.atoms_)
-
-    # pictures
-
-    def plot_parts(self, X: ArrayLike, shape: tuple[int, ...], ax: Any = None) -> Any:
-        """Rows that are images, as what their cluster and what all clusters have in common.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        shape : tuple of int
-            Height and width of an image, and its channels if it has several; their product is d.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        See Also
-        --------
-        pellucid.plots.cluster_parts : The function that draws.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from pellucid import CommonalityClustering
-        >>> model = CommonalityClustering(3, 1, 0, n_init=1, random_state=0).fit(np.eye(4)[np.arange(60) % 3])
-        >>> ax = model.plot_parts(np.eye(4)[:2], shape=(2, 2))
-        """
-        from pellucid.plots import cluster_parts
-
-        return cluster_parts(self, X, shape, ax=ax)
-
-    def plot_objective(self, ax: Any = None) -> Any:
-        """The objective after each sweep.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        See Also
-        --------
-        pellucid.plots.objective : The function that draws.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from pellucid import CommonalityClustering
-        >>> model = CommonalityClustering(3, 1, 0, n_init=1, random_state=0).fit(np.eye(4)[np.arange(60) % 3])
-        >>> ax = model.plot_objective()
-        """
-        from pellucid.plots import objective
-
-        return objective(self, ax=ax)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -15,6 +15,10 @@ from pellucid._core.arrays import unit_rows
 from pellucid.clusters.coding import BLOCK_ROWS, Labels
 from pellucid.clusters.communities import neighbour_graph, partition
 from pellucid.clusters.objective import Dictionary, Floats
+from pellucid.rows import Blocks
+
+# rows that the first dictionaries are made from, and of these the rows that the graph of neighbours is made of
+START_ROWS, GRAPH_ROWS = 200_000, 20_000
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,34 @@ class Start:
 
     dictionary: Dictionary
     labels: NDArray[Any] | None
+
+
+def new_starts(
+    X: Blocks,
+    init: Any,
+    n_init: int,
+    size: tuple[int, int],
+    n_common: int,
+    codes: str,
+    graph: Any,
+    rng: np.random.RandomState,
+) -> tuple[list[Start], Floats | None]:
+    """Starts of ``size`` (C, k), from a word or from labels, and if they come from communities the modularity of all
+    partitions that were found."""
+    found = None
+    if isinstance(init, str):
+        some = X.take(sample(len(X), GRAPH_ROWS if init == "auto" else START_ROWS, rng))
+        partitions, found = start_partitions(some, init, size[0], n_init, graph, rng)
+    else:
+        some = X.take(np.arange(len(X)))
+        partitions = [given_labels(init, len(X), size[0])]
+    return [
+        Start(
+            first_dictionary(some, labels, size, n_common, codes, rng),
+            labels.astype(np.min_scalar_type(size[0] - 1)) if len(some) == len(X) else None,
+        )
+        for labels in partitions
+    ], found
 
 
 def start_partitions(
