@@ -14,7 +14,7 @@ from pellucid.clusters import learning
 from pellucid.clusters.coding import Sums
 from pellucid.clusters.objective import Dictionary
 from pellucid.manifold import SparseManifoldTransform
-from pellucid.manifold.images import part_images
+from pellucid.manifold.image_statistics import part_images
 from pellucid.manifold.transform import part_statistics
 from pellucid.manifold.words import part_texts
 from pellucid.metrics import clustering_error

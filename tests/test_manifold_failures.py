@@ -74,8 +74,8 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(model, X, again):
 def test_parts_that_failed_are_not_counted(code, monkeypatch):
     """Neither in memory nor in blocks, however far they had come."""
     X = images(40)
-    monkeypatch.setattr("pellucid.manifold.images.BATCH", 8)
-    monkeypatch.setattr("pellucid.manifold.images.COUNTED", 8)
+    monkeypatch.setattr("pellucid.manifold.image_statistics.BATCH", 8)
+    monkeypatch.setattr("pellucid.manifold.image_statistics.COUNTED", 8)
     one = patch_model(code).partial_fit(X).partial_fit(X)
     two = patch_model(code).partial_fit(X)
     for bad in (with_nan(X, 35), Blocks(with_nan(X, 35), rows=10)):
@@ -152,15 +152,15 @@ def test_ctrl_c_is_the_main_threads():
 @pytest.mark.parametrize(
     ("code", "during", "call"),
     [
-        ("nearest", "images.graph_of_codes", 1),
-        ("nearest", "images.graph_of_codes", 2),
+        ("nearest", "image_statistics.graph_of_codes", 1),
+        ("nearest", "image_statistics.graph_of_codes", 2),
         ("threshold", "threshold_codes.image_sums", 1),  # between the two matrices
         ("threshold", "threshold_codes.image_sums", 9),
     ],
 )
 def test_ctrl_c_leaves_whole_sums(code, during, call, monkeypatch, ctrl_c):
     """Wherever it comes, the model is that of the images it says."""
-    X, module = images(40), "pellucid.manifold.images"
+    X, module = images(40), "pellucid.manifold.image_statistics"
     monkeypatch.setattr(f"{module}.BATCH", 8)
     monkeypatch.setattr(f"{module}.COUNTED", 8)
     model = patch_model(code, memory=2 * 8 * 81 * 12 / 1e9) if code == "nearest" else patch_model(code, context=None)

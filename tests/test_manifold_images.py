@@ -194,8 +194,8 @@ def test_blocks_threads_and_seeds(code, c, monkeypatch):
     pellucid.set_threads(1)
     assert np.array_equal(small(**settings).fit(X).transform(X), Z)
     pellucid.set_threads(None)
-    monkeypatch.setattr("pellucid.manifold.images.BATCH", 3)
-    monkeypatch.setattr("pellucid.manifold.base.BATCH", 3)
+    for module in ("base", "images", "image_statistics"):
+        monkeypatch.setattr(f"pellucid.manifold.{module}.BATCH", 3)
     blocks = small(**settings, memory=1e-6).fit(X)
     assert np.array_equal(blocks.atoms_, first.atoms_)
     assert blocks.transform(X) == pytest.approx(Z, abs=1e-4)
@@ -349,7 +349,7 @@ def test_golden_files_still_load():
 
 def test_ctrl_c_leaves_a_model_of_what_was_seen(monkeypatch):
     X = pictures(40)
-    monkeypatch.setattr("pellucid.manifold.images.BATCH", 8)
+    monkeypatch.setattr("pellucid.manifold.image_statistics.BATCH", 8)
     model = small()
     seen = []
     take = Images.take

@@ -287,9 +287,12 @@ class PatchModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, 
         patch = 8 * numbers + (self.n_atoms / 3 if self.code == "threshold" else 16)
         return int(np.clip(share * self.memory * 1e9 / (np.prod(self._grid()) * patch), 1, most))
 
+    def _reach(self) -> int:
+        """How far apart patches of one context may be."""
+        return int(max(self.image_shape_[:2])) if self.context is None else int(self.context)
+
     def _preparation(self) -> PatchPreparation:
-        reach = int(max(self.image_shape_)) if self.context is None else int(self.context)
-        return PatchPreparation(self.patch_size, self.mean, reach, self.whitening_, float(self.contrast))
+        return PatchPreparation(self.patch_size, self.mean, self._reach(), self.whitening_, float(self.contrast))
 
     def _codes(self, block: Floats32) -> Codes:
         cells = getattr(self, "_cells", None)

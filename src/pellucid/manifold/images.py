@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from copy import copy
-from dataclasses import dataclass
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,31 +12,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from pellucid._core.interrupts import unchanged_by_failure, uninterrupted
+from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.progress import progress
 from pellucid._core.threads import one_blas_thread
 from pellucid.manifold.base import BATCH, PatchModel
+from pellucid.manifold.image_statistics import add_images, with_images
 from pellucid.manifold.kmeans import spherical_kmeans
 from pellucid.manifold.nearest import Floats32
-from pellucid.manifold.nearest_codes import graph_of_codes, with_mirror_images
-from pellucid.manifold.patches import (
-    BlockImages,
-    Images,
-    image_blocks,
-    mirrored,
-    patch_rows,
-    second_moment,
-    whitening_matrices,
-)
+from pellucid.manifold.nearest_codes import with_mirror_images
+from pellucid.manifold.patches import Images, image_blocks, mirrored, patch_rows, second_moment, whitening_matrices
 from pellucid.manifold.spectral import solve_graph, solve_pairs
-from pellucid.manifold.statistics import GraphStatistics, PairStatistics
-from pellucid.manifold.threshold_codes import active_atoms, add_near_patches, add_whole_images
-from pellucid.rows import Blocks, is_lazy
-from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state, run
+from pellucid.rows import is_lazy
 from pellucid.rows.parts import plus
-
-# images whose pairs of atoms are counted at once
-COUNTED = 512
 
 
 class PatchManifoldTransform(PatchModel):
@@ -299,7 +282,7 @@ class PatchManifoldTransform(PatchModel):
             self._start(images)
         self._check_shape(images)
         # added only when all of them are there, lest some be counted twice when an image is mended
-        self.statistics_: Any = plus(getattr(self, "statistics_", None), self._with(None, images))
+        self.statistics_: Any = plus(getattr(self, "statistics_", None), with_images(self, None, images))
         return self
 
     def solve(self) -> PatchManifoldTransform:
@@ -335,9 +318,6 @@ class PatchManifoldTransform(PatchModel):
         self.components_, self.eigenvalues_ = P.astype(np.float32), values
         return self
 
-    def _reach(self, images: Images) -> int:
-        return max(images.height, images.width) if self.context is None else int(self.context)
-
     def _start(self, images: Images) -> None:
         """Whitening and dictionary, from a sample of the images."""
         size, channels = self.patch_size, images.channels
@@ -355,7 +335,7 @@ class PatchManifoldTransform(PatchModel):
         for start in range(0, len(chosen), BATCH):
             block = images.take(chosen[start : start + BATCH])
             for i in range(len(block)):  # one by one, so that the sum is the same whatever fits into the memory
-                moment += second_moment(patch_rows(block[i : i + 1], size, self.mean, self._reach(images)))
+                moment += second_moment(patch_rows(block[i : i + 1], size, self.mean, self._reach()))
         moment /= each * len(chosen)
         if self.augment == "flip":
             moment = (moment + moment[flip][:, flip]) / 2
@@ -387,118 +367,3 @@ class PatchManifoldTransform(PatchModel):
             with progress("dictionary", self.max_iter, bool(self.verbose)) as step:
                 atoms = spherical_kmeans(rows, own, self.max_iter, 0.0, seed, step, self.exact)[0]
         return np.concatenate([atoms, atoms[:, flip]]) if self.augment == "flip" else np.ascontiguousarray(atoms)
-
-    def _with(self, statistics: Any, images: Images, stoppable: bool = True) -> Any:
-        """Statistics, None at first, with those of images added; if ``stoppable``, Ctrl-C leaves it at some of them."""
-        K = len(self.atoms_)
-        if self.code == "nearest":
-            return self._add_graphs(images, Seen(statistics), stoppable)
-        pairs = PairStatistics(np.zeros((K, K)), np.zeros((K, K))) if statistics is None else statistics
-        return self._add_pairs(images, Seen(pairs), stoppable)
-
-    def _add_graphs(self, images: Images, seen: Seen, stoppable: bool) -> Any:
-        """Co-occurrence of nearest atoms; as many images at once as the memory allows."""
-        rows, columns = self._grid()
-        reach, n = self._reach(images), len(images)
-        prepared = self._at_once(BATCH, 0.5)
-        # a code and its place in the order
-        at_once = int(np.clip(0.5e9 * self.memory / (rows * columns * 12), prepared, n))
-        codes = np.empty((at_once, rows, columns), dtype=np.int32)
-
-        def count() -> None:
-            with uninterrupted():
-                seen.total = plus(seen.total, graph_of_codes(codes[: seen.waiting], len(self.atoms_), reach))
-                seen.counted, seen.waiting = seen.counted + seen.waiting, 0
-
-        def step(seen: Seen) -> Seen:
-            first, waiting = seen.counted + seen.waiting, seen.waiting
-            block = images.take(slice(first, min(first + prepared, seen.counted + at_once)))
-            codes[waiting : waiting + len(block)] = self._codes(block).reshape(-1, rows, columns)
-            seen.waiting += len(block)
-            if seen.waiting == min(at_once, n - seen.counted):
-                count()
-            return seen
-
-        self._pass(images, step, seen, prepared, stoppable)
-        if seen.waiting:
-            count()
-        return seen.total
-
-    def _add_pairs(self, images: Images, seen: Seen, stoppable: bool) -> Any:
-        """Second moments of threshold codes, block by block."""
-        shape, at_once = self._grid(), self._at_once(COUNTED)
-        prepare = self._preparation()
-
-        def step(seen: Seen) -> Seen:
-            block = images.take(slice(seen.counted, seen.counted + at_once))
-            patches, present = prepare(block)
-            codes = active_atoms(patches, present, self.atoms_, float(self.threshold))
-            del patches
-            with uninterrupted():  # both matrices, or none
-                if self.context is None:
-                    add_whole_images(codes, len(block), seen.total)
-                else:
-                    add_near_patches(codes, len(block), shape, int(self.context), seen.total)
-                seen.counted += len(block)
-            return seen
-
-        self._pass(images, step, seen, at_once, stoppable)
-        return seen.total
-
-    def _pass(self, images: Images, step: Any, seen: Seen, at_once: int, stoppable: bool) -> None:
-        n = len(images)
-        run(
-            seen,
-            step,
-            lambda seen: seen.counted == n,
-            bar=("patches", -(-n // at_once), self.verbose),
-            say=lambda seen: f"{seen.counted + seen.waiting} of {n} images",
-            stopped=lambda seen: seen.sentence(n) if stoppable else "",
-            stacklevel=7,
-        )
-
-
-@dataclass
-class Seen:
-    """Statistics of images: so many are counted, and so many more are coded and wait."""
-
-    total: Any
-    counted: int = 0
-    waiting: int = 0
-
-    def sentence(self, n: int) -> str:
-        """What Ctrl-C leaves, if anything."""
-        done = self.counted + self.waiting
-        return f"Stopped after {done} of {n} images; these make the model." if done else ""
-
-
-# images that are not held as a whole
-
-
-def add_images(model: PatchManifoldTransform, X: Blocks, checkpoint: str | os.PathLike[str] | None = None) -> None:
-    """Add the statistics of images in blocks to those of the model, whose dictionary the first ones make."""
-    images = BlockImages(X, model.channels == "grey")
-    kinds = (Added, GraphStatistics, PairStatistics)
-    kept = checkpoint_of(checkpoint, model, X, kinds, silent=("memory", "verbose"))
-
-    def begin() -> Added:
-        if not hasattr(model, "atoms_"):
-            model._start(images)
-        return Added(made={name: getattr(model, name) for name in ("atoms_", "whitening_", "image_shape_")})
-
-    state = first_state(begin, kept)
-    for name, value in state.made.items():
-        setattr(model, name, value)
-    model._check_shape(images)
-    there = copy(model)
-    there.verbose = 0
-    there.__dict__.pop("statistics_", None)
-    added = add_parts(X, partial(part_images, there), state, kept=kept, verbose=model.verbose)
-    model.statistics_ = plus(getattr(model, "statistics_", None), added)
-
-
-def part_images(model: PatchManifoldTransform, blocks: Iterator[NDArray[Any]]) -> Any:
-    total = None
-    for block in blocks:
-        total = model._with(total, Images(block, model.channels == "grey"), stoppable=False)
-    return total
