@@ -126,7 +126,7 @@ def check_graph(found):
     for v, node in enumerate(found["nodes"]):
         assert max(abs(node["x"]), abs(node["y"])) <= 1 + 1e-9
         at[node["items"]] = v
-    from pellucid.binary.analogram import path_lengths
+    from pellucid.binary.partial_cubes import path_lengths
 
     edges = np.array(found["edges"])
     steps = path_lengths(edges[:, :2], len(found["nodes"]))
