@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pellucid._core.arrays import FloatMatrix
+from pellucid.binary.bits_and_components import refine_bits, to_bits
+from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sign_vectors import chain_states, descend, distinct, energies, exhaustive_states, joint_states
+from pellucid.binary.spectrum import Spectrum
 
 # a state is a concept if its energy is below this share of the lowest that noise has; of few items noise makes one
 # more often, so the share grows between these numbers of items
@@ -26,6 +29,14 @@ DRAWS, CHEAP = 9, 10_000
 CHAIN_DRAWS = 3
 # up to so many directions all states there are can be looked at
 EXHAUSTIVE_DIRECTIONS = 8
+
+
+def refined_concepts(spectrum: Spectrum, rank: int, rng: np.random.RandomState) -> tuple[Bits, int]:
+    """What the search finds in the leading dimensions, bit for bit as the items say, and the rounds that it took."""
+    U = np.ascontiguousarray(spectrum.basis[:, :rank], dtype=np.float32)
+    states, rounds = adaptive_states(U, rng)
+    S = to_bits(states)
+    return refine_bits(spectrum.features, S) if S.shape[1] else S, rounds
 
 
 def adaptive_states(U: FloatMatrix, rng: np.random.RandomState) -> tuple[FloatMatrix, int]:

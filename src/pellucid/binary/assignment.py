@@ -99,14 +99,11 @@ class IterativeAssignment(BinaryModel):
         "items_": Fitted("f", ("items", "n_features_in_")),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BinaryModel._parameter_constraints,
         "n_branches": [Interval(Integral, 1, None, closed="left")],
-        "sparsity": [Interval(Real, 0, None, closed="left")],
         "order": [StrOptions({"given", "nearest", "random"})],
         "min_weight": [Interval(Real, 0, 1, closed="left")],
         "simplicity": [Interval(Real, 0, None, closed="left")],
-        "center": ["boolean"],
-        "kernel": [StrOptions({"linear", "precomputed"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -204,16 +201,10 @@ class IterativeAssignment(BinaryModel):
             features = spectrum.features
             rng = check_random_state(self.random_state)
             order = np.append(np.arange(known), known + self._order(features[known:], rng)).astype(np.int64)
-            first = min(FIRST, len(data))
-            S = self.concepts_ if known else all_cuts(first)
-            weights = self.weights_ / scale**2 if known else np.zeros(S.shape[1])
-            found = []
-            for branch in range(self.n_branches):
-                noise = rng if branch else None
-                state = Assignment(features[order], S, weights, float(self.simplicity), float(self.min_weight), noise)
-                bits = np.empty((len(data), state.run().shape[1]), dtype=np.uint8)
-                bits[order] = state.S
-                found.append(oriented(bits))
+            start = (self.concepts_, self.weights_ / scale**2) if known else None
+            settings = float(self.simplicity), float(self.min_weight)
+            noises = [rng if branch else None for branch in range(self.n_branches)]
+            found = [assigned(features, order, *settings, start, noise) for noise in noises]
             pool = self._needed(features, unique_columns(np.hstack(found)))
             self._finish(spectrum, mean, scale, pool, len(spectrum.values), float(self.sparsity))
             self.items_ = data
@@ -231,6 +222,25 @@ class IterativeAssignment(BinaryModel):
         if self.order == "random":
             return np.asarray(rng.permutation(len(features)))
         return nearest_order(features)
+
+
+def assigned(
+    features: Floats,
+    order: Ints,
+    simplicity: float,
+    min_weight: float,
+    start: tuple[Bits, Floats] | None = None,
+    noise: np.random.RandomState | None = None,
+) -> Bits:
+    """Concepts of items that are assigned one after the other, in that order, from all cuts of the first ones, or from
+    the concepts that these have and their weights."""
+    if start is None:
+        cuts = all_cuts(min(FIRST, len(features)))
+        start = cuts, np.zeros(cuts.shape[1])
+    state = Assignment(features[order], *start, simplicity, min_weight, noise)
+    S = np.empty((len(features), state.run().shape[1]), dtype=np.uint8)
+    S[order] = state.S
+    return oriented(S)
 
 
 def nearest_order(features: Floats) -> Ints:

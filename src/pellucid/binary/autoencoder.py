@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from pellucid._core.arrays import FloatMatrix, Floats
 from pellucid._core.threads import one_blas_thread
-from pellucid.binary.adaptive_search import adaptive_states
+from pellucid.binary.adaptive_search import refined_concepts
 from pellucid.binary.base import BinaryModel
 from pellucid.binary.bits_and_components import refine_bits, to_bits, with_made_of_others
 from pellucid.binary.greedy_search import greedy_concepts
@@ -119,16 +119,13 @@ class BinaryAutoencoder(BinaryModel):
 
     _fitted_values: ClassVar[dict[str, type]] = {**BinaryModel._fitted_values, "n_iter_": int}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BinaryModel._parameter_constraints,
         "rank": [Interval(Integral, 1, None, closed="left"), None],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "acceptance": [StrOptions({"adaptive", "greedy", "relative", "exhaustive"})],
         "margin": [Interval(Real, 0, 1, closed="both")],
-        "sparsity": [Interval(Real, 0, None, closed="left")],
         "max_concepts": [Interval(Integral, 1, None, closed="left"), None],
-        "center": ["boolean"],
-        "kernel": [StrOptions({"linear", "precomputed"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -251,12 +248,9 @@ class BinaryAutoencoder(BinaryModel):
         return to_bits(within(U, chain_states(U, self.n_chains, self.max_iter, rng), float(self.margin)))
 
     def _adaptive(self, spectrum: Spectrum, rank: int, rng: np.random.RandomState) -> Bits:
-        U = np.ascontiguousarray(spectrum.basis[:, :rank], dtype=np.float32)
-        states, self.n_iter_ = adaptive_states(U, rng)
-        S = to_bits(states)
+        S, self.n_iter_ = refined_concepts(spectrum, rank, rng)
         if not S.shape[1]:
             return S
-        S = refine_bits(spectrum.features, S)
         space = unit_kernel(spectrum.features[:, :rank])
         return with_made_of_others(space, spectrum.basis[:, :rank], S, float(self.sparsity))
 

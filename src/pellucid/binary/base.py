@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.arrays import Floats
@@ -22,7 +24,7 @@ BLOCK = 1 << 14
 
 
 class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
-    """Fitted names, new items and persistence of :class:`BinaryAutoencoder` and :class:`IterativeAssignment`."""
+    """Fitted names, new items and persistence of every model of this room."""
 
     kernel: str
     center: bool
@@ -38,6 +40,12 @@ class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         **NAMES_IN,
     }
     _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int, "rank_": int, "cka_": float}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "sparsity": [Interval(Real, 0, None, closed="left")],
+        "center": ["boolean"],
+        "kernel": [StrOptions({"linear", "precomputed"})],
+        "random_state": ["random_state"],
+    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

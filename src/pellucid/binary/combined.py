@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from pellucid._core.saved import Fitted
 from pellucid._core.threads import one_blas_thread
-from pellucid.binary.adaptive_search import adaptive_states
+from pellucid.binary.adaptive_search import refined_concepts
+from pellucid.binary.assignment import assigned
 from pellucid.binary.base import BinaryModel
 from pellucid.binary.bit_flips import flip_bits
-from pellucid.binary.bits_and_components import distinct_concepts, refine_bits, to_bits, unique_columns
-from pellucid.binary.description_length import assigned, described, search
+from pellucid.binary.bits_and_components import distinct_concepts, unique_columns
+from pellucid.binary.description_length import described, search
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.spectrum import Spectrum
 from pellucid.binary.weights import strongest_first
@@ -103,14 +104,11 @@ class CombinedConcepts(BinaryModel):
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {**BinaryModel._fitted_arrays, "objective_": Fitted("f", ("sweeps",))}
     _fitted_values: ClassVar[dict[str, type]] = {**BinaryModel._fitted_values, "n_global_": int}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "sparsity": [Interval(Real, 0, None, closed="left")],
+        **BinaryModel._parameter_constraints,
         "min_weight": [Interval(Real, 0, 1, closed="left")],
         "simplicity": [Interval(Real, 0, None, closed="left")],
         "max_attempts": [Interval(Integral, 0, None, closed="left")],
         "max_sweeps": [Interval(Integral, 0, None, closed="left")],
-        "center": ["boolean"],
-        "kernel": [StrOptions({"linear", "precomputed"})],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -187,6 +185,4 @@ class CombinedConcepts(BinaryModel):
         rank = min(len(spectrum.values), int(np.sqrt(2 * len(spectrum.basis))))
         if not rank:
             return np.zeros((len(spectrum.basis), 0), dtype=np.uint8)
-        U = np.ascontiguousarray(spectrum.basis[:, :rank], dtype=np.float32)
-        S = to_bits(adaptive_states(U, rng)[0])
-        return refine_bits(spectrum.features, S) if S.shape[1] else S
+        return refined_concepts(spectrum, rank, rng)[0]

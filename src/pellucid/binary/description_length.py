@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pellucid._core.arrays import Floats, Ints
+from pellucid._core.arrays import Floats
+from pellucid.binary.assignment import assigned
 from pellucid.binary.bit_flips import kernel_loss
-from pellucid.binary.bits_and_components import oriented, unique_columns
-from pellucid.binary.incremental import FIRST, Assignment, all_cuts
+from pellucid.binary.bits_and_components import unique_columns
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.significance import certain
 from pellucid.binary.spectrum import spectrum_of_kernel
@@ -46,15 +46,6 @@ def described(features: Floats, S: Bits, penalty: float = 0.0) -> Described:
     weights = fit_weights(features, used, 0.0)
     used, weights = np.ascontiguousarray(used[:, weights > 0]), weights[weights > 0]
     return used, weights, description_length(features, used, weights)
-
-
-def assigned(features: Floats, order: Ints, simplicity: float, min_weight: float) -> Bits:
-    """Concepts of items that are assigned one after the other, in that order."""
-    cuts = all_cuts(min(FIRST, len(features)))
-    state = Assignment(features[order], cuts, np.zeros(cuts.shape[1]), simplicity, min_weight)
-    S = np.empty((len(features), state.run().shape[1]), dtype=np.uint8)
-    S[order] = state.S
-    return oriented(S)
 
 
 def search(
