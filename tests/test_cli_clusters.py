@@ -87,8 +87,8 @@ def test_preparation(digits, tmp_path):
 def test_blocks_and_mini_batches(digits, tmp_path, monkeypatch):
     folder = digits[0]
     monkeypatch.setattr(vectors, "BLOCK_ROWS", 100)
-    monkeypatch.setattr("pellucid.cli.clusters_fit.MANY_ROWS", 200)
-    monkeypatch.setattr("pellucid.cli.clusters_fit.BATCH_ROWS", 128)
+    monkeypatch.setattr("pellucid.cli._fits.MANY_ROWS", 200)
+    monkeypatch.setattr("pellucid.cli._fits.BATCH_ROWS", 128)
     run("clusters", "fit", folder / "d.parquet", *SMALL, "-o", tmp_path / "m.safetensors")
     assert pellucid.load(tmp_path / "m.safetensors").batch_size == 128
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.safetensors"]

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from pellucid.cli._common import check_output, column_option, counted, cut, json_option, print_json, screen, status
+from pellucid.cli._common import check_output, column_option, counted, cut, json_option, screen, status
+from pellucid.cli._fits import output_option, report, seed_option
 from pellucid.cli.inputs import items_argument, normalise_option, read_items, titles_of
 
 SHOWN, EXAMPLES = 20, 4
@@ -18,7 +19,7 @@ MANY_ITEMS = 2_000
 
 @click.command("fit")
 @items_argument
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Model file, .safetensors.")
+@output_option
 @click.option(
     "--method", type=click.Choice(["autoencoder", "assignment"]), default="autoencoder", show_default=True,
     help="autoencoder: few concepts shared by many items; assignment: hierarchies, up to some hundred items.",
@@ -37,7 +38,7 @@ MANY_ITEMS = 2_000
 @click.option("--branches", type=click.IntRange(min=1), default=4, show_default=True,
               help="Runs of the assignment whose concepts are weighed together.")  # fmt: skip
 @click.option("--sparsity", type=click.FloatRange(min=0), help="Larger finds fewer concepts, and holds off noise.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@seed_option
 @normalise_option
 @column_option
 @json_option
@@ -98,10 +99,7 @@ def command(
         model.fit(X)
     persistence.save(model, output)
     result = summary(model, titles_of(found), output, time.perf_counter() - begun)
-    if as_json:
-        print_json(result)
-    else:
-        show(result)
+    report(result, as_json, show)
 
 
 def refuse_options_of_the_other(ctx: click.Context, method: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,20 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pellucid.cli._common import check_output, column_option, counted, cut, json_option, print_json, readable, screen
+from pellucid.cli._common import check_output, column_option, counted, cut, json_option, readable, screen
+from pellucid.cli._fits import batch_size, batch_size_option, output_option, report, seed_option, warned
 from pellucid.cli.inputs import is_collection, items_argument, normalise_option, read_items, titles_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# from this many rows on, sweeps go through mini-batches of that many
-MANY_ROWS, BATCH_ROWS = 200_000, 16_384
 LOOKED_AT, EXAMPLES = 4_000, 3
 
 
 @click.command("fit")
 @items_argument
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Model file, .safetensors.")
+@output_option
 @click.option("--n-clusters", type=click.IntRange(min=1), default=8, show_default=True, help="How many clusters.")
 @click.option("--n-atoms", type=click.IntRange(min=1), default=20, show_default=True, help="Atoms of each cluster.")
 @click.option("--n-common", type=click.IntRange(min=0), default=30, show_default=True,
@@ -40,11 +38,8 @@ LOOKED_AT, EXAMPLES = 4_000, 3
               help="auto starts from communities of nearest neighbours.")  # fmt: skip
 @click.option("--n-init", type=click.IntRange(min=1), default=4, show_default=True, help="Starts that are tried.")
 @click.option("--max-iter", type=click.IntRange(min=1), default=50, show_default=True, help="Sweeps at most.")
-@click.option(
-    "--batch-size", type=click.IntRange(min=1),
-    help=f"Rows per mini-batch; all at once if not given, {BATCH_ROWS} from {MANY_ROWS} rows on.",
-)  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@batch_size_option
+@seed_option
 @normalise_option
 @click.option("--as-is", is_flag=True, help="Take the vectors as they are; otherwise each is made of unit length.")
 @column_option
@@ -79,23 +74,14 @@ def command(
     begun = time.perf_counter()
     settings |= {"normalize": not as_is, "center": normalise}
     with all_rows(vectors, column, output) as (X, names):
-        if settings["batch_size"] is None and len(X) >= MANY_ROWS:
-            settings["batch_size"] = BATCH_ROWS
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        settings["batch_size"] = batch_size(settings["batch_size"], len(X))
+        with warned() as caught:
             model = CommonalityClustering(**settings, random_state=seed, verbose=1).fit(X)
         model.set_params(verbose=0)
         persistence.save(model, output)
         found = summary(model, X, names, output)
     found["seconds"] = time.perf_counter() - begun
-    for warning in caught:
-        click.echo(f"Note: {warning.message}", err=True)
-    if as_json:
-        print_json(found)
-    else:
-        show(found)
-    if any(str(warning.message).startswith("Stopped after") for warning in caught):
-        raise click.Abort
+    report(found, as_json, show, caught)
 
 
 @contextmanager

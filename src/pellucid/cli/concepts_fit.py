@@ -14,16 +14,14 @@ from pellucid.cli._common import (
     column_option,
     counted,
     json_option,
-    print_json,
     read_words,
     readable,
     screen,
     vectors_argument,
 )
+from pellucid.cli._fits import batch_size, batch_size_option, output_option, report, seed_option, warned
 from pellucid.cli._labels import Labels, labels_option, names_option
 
-# from this many rows on, a sweep goes through mini-batches of that many: a full one would hold all codes and residuals
-MANY_ROWS, BATCH_ROWS = 200_000, 16_384
 GATE_ROWS = 50_000  # that a gate is learned from, at most: it holds them in memory
 
 
@@ -56,7 +54,7 @@ class AtomNumber(click.ParamType):
 @click.option(
     "--active", type=click.IntRange(min=1), default=2, show_default=True, help="Concepts per row that --words guesses."
 )
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Model file, .safetensors.")
+@output_option
 @click.option(
     "--n-atoms", type=AtomNumber(), default=8, show_default=True,
     help="Atoms per concept; below 1, as many as keep that share of its energy.",
@@ -67,12 +65,9 @@ class AtomNumber(click.ParamType):
 @click.option("--init", type=click.Choice(["svd", "sample"]), default="svd", show_default=True,
               help="Start from singular vectors or from random rows.")  # fmt: skip
 @click.option("--monotone", is_flag=True, help="Never let the error rise.")
-@click.option(
-    "--batch-size", type=click.IntRange(min=1),
-    help=f"Rows per mini-batch; all at once if not given, {BATCH_ROWS} from {MANY_ROWS} rows on.",
-)  # fmt: skip
+@batch_size_option
 @click.option("--gate", is_flag=True, help="Also learn how likely a row has each concept, for `search --score gated`.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@seed_option
 @click.option("--as-is", is_flag=True, help="Take the vectors as they are: do not normalise, centre and normalise.")
 @column_option
 @json_option
@@ -118,14 +113,9 @@ def command(
     }  # fmt: skip
     begun = time.perf_counter()
     with readable(vectors) as source:
-        model, indicator, stopped = fit(source, column, labels, names, words, active, output, settings, as_is, gate)
+        model, indicator, caught = fit(source, column, labels, names, words, active, output, settings, as_is, gate)
     found = summary(model, indicator, output, time.perf_counter() - begun)
-    if as_json:
-        print_json(found)
-    else:
-        show(found)
-    if stopped:
-        raise click.Abort
+    report(found, as_json, show, caught)
 
 
 def fit(
@@ -139,8 +129,8 @@ def fit(
     settings: dict[str, Any],
     as_is: bool,
     gate: bool,
-) -> tuple[Any, Any, bool]:
-    """The model that was written, the labels it was fitted to, and whether Ctrl-C ended the fit early."""
+) -> tuple[Any, Any, list[warnings.WarningMessage]]:
+    """The model that was written, the labels it was fitted to, and what the fit warned of."""
     import numpy as np
 
     from pellucid import persistence
@@ -161,20 +151,16 @@ def fit(
     if labels is None:
         kept = np.flatnonzero(indicator.any(axis=0))  # a word that no row is near to is not a concept of these rows
         indicator, concepts = indicator[:, kept], [concepts[j] for j in kept]
-    if settings["batch_size"] is None and rows >= MANY_ROWS:
-        settings["batch_size"] = BATCH_ROWS
+    settings["batch_size"] = batch_size(settings["batch_size"], rows)
     blocks = checked_blocks(source, column, columns, what="Reading")
-    with spooled(blocks, rows, np.asarray, output) as X, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with spooled(blocks, rows, np.asarray, output) as X, warned() as caught:
         model = ConceptSubspaces(**settings, center=not as_is, verbose=1).fit(X, indicator, concepts)
         if gate:
             some = np.sort(np.random.default_rng(settings["random_state"]).permutation(rows)[:GATE_ROWS])
             model.fit_gate(X[some], indicator[some])
     model.set_params(verbose=0)
-    for warning in caught:
-        click.echo(f"Note: {warning.message}", err=True)
     persistence.save(model, output)
-    return model, indicator, any(str(warning.message).startswith("Stopped after") for warning in caught)
+    return model, indicator, caught
 
 
 def summary(model: Any, indicator: Any, output: Path, seconds: float) -> dict[str, Any]:

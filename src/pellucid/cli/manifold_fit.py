@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pellucid.cli._common import check_output, column_option, counted, json_option, print_json, screen, status
+from pellucid.cli._common import check_output, column_option, counted, json_option, screen, status
+from pellucid.cli._fits import output_option, report, seed_option, warned
 from pellucid.cli._sources import kind_option, read_source, source_argument
 
 # options that only some kinds of input have
@@ -24,7 +24,7 @@ EXAMPLES, NEAR = 6, 5
 
 @click.command("fit")
 @source_argument
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Model file, .safetensors.")
+@output_option
 @kind_option
 @click.option("--n-components", type=click.IntRange(min=1), help="Dimensions; 32 for vectors, 384 images, 100 words.")
 @click.option("--n-atoms", type=click.IntRange(min=2), help="Size of the dictionary; 256 for vectors, 8192 for images.")
@@ -43,7 +43,7 @@ EXAMPLES, NEAR = 6, 5
 @click.option("--window", type=click.IntRange(min=1), help="Words at most that many apart are neighbours; 4.")
 @click.option("--vocabulary-size", type=click.IntRange(min=2), help="Most frequent words that get a vector; 10000.")
 @click.option("--min-count", type=click.IntRange(min=1), help="Least times that a word occurs; 5.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@seed_option
 @column_option
 @json_option
 def command(
@@ -68,24 +68,16 @@ def command(
     from pellucid import persistence
 
     begun = time.perf_counter()
-    with read_source(source, kind, column) as found, warnings.catch_warnings(record=True) as caught:
+    with read_source(source, kind, column) as found, warned() as caught:
         settings = wanted(found.kind, given)
         model = make(found.kind, settings, seed)
-        warnings.simplefilter("always")
         with status(
             f"Embedding {counted(len(found.data) if found.ids is None else len(found.ids))} {rows_of(found.kind)} …"
         ):
             model.fit(found.data)
         persistence.save(model, output)
     result = summary(model, found, output, time.perf_counter() - begun)
-    for warning in caught:
-        click.echo(f"Note: {warning.message}", err=True)
-    if as_json:
-        print_json(result)
-    else:
-        show(result)
-    if any(str(warning.message).startswith("Stopped after") for warning in caught):
-        raise click.Abort
+    report(result, as_json, show, caught)
 
 
 def rows_of(kind: str) -> str:
