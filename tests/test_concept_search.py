@@ -66,8 +66,25 @@ def test_another_gate_is_another_description(parts):
     X, model = parts
     Y = np.eye(4, dtype=bool)[np.arange(len(X)) % 4]
     other = ConceptSubspaces(3, random_state=0, center=False).fit(X, Y, list("abcd"))
-    marks = {model_mark(model), model_mark(other), model_mark(other.fit_gate(X, Y))}
-    assert len(marks) == 3
+    marks = {
+        model_mark(model),
+        model_mark(other),
+        model_mark(other.fit_gate(X, Y)),
+        model_mark(other.set_params(ridge=1)),
+    }
+    assert len(marks) == 4
+
+
+@pytest.mark.parametrize("damaged", [b"", b"\x93NUMPY\x01\x00v\x00{", b"no array"])
+def test_damaged_descriptions_are_made_again(parts, searching, damaged):
+    before = searching.search("0", "b", 3, score="gated")
+    kept = sorted((searching.collection.folder / FOLDER).iterdir())
+    sound = [path.read_bytes() for path in kept]
+    kept[0].write_bytes(damaged)
+    kept[1].write_bytes(sound[0])  # of other rows
+    again = ConceptSearch(Collection.open(searching.collection.folder), parts[1])
+    assert again.search("0", "b", 3, score="gated") == before
+    assert [path.read_bytes() for path in kept] == sound
 
 
 def test_scores_that_cannot_be(parts, tmp_path):

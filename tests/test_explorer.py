@@ -411,7 +411,7 @@ def test_what_is_not_ready_says_so(demo, monkeypatch):
     _, collection, model = demo
     gate = threading.Event()
     monkeypatch.setattr("pellucid.explorer.layout.Axes", lambda *_: gate.wait(PATIENCE))
-    monkeypatch.setattr("pellucid.explorer.background._read", lambda *_: None)
+    monkeypatch.setattr("pellucid.search.derived._read", lambda *_: None)
     with TestClient(create_app(collection=collection, model=model), LOCAL) as client:
         reply = client.get("/api/map")
         assert reply.status_code == 409

@@ -5,18 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from pellucid._core.atomic import save_array
-from pellucid._core.checkpoint import fingerprint
 from pellucid.concepts import ConceptSubspaces
 from pellucid.explorer import layout
 from pellucid.explorer.items import Items
+from pellucid.search.derived import cone_facts, derived_array
 
 LOG = logging.getLogger("pellucid.explorer")
 FOLDER = "explorer"  # beside the collection's own files
@@ -36,6 +34,23 @@ class Task(NamedTuple):
     dtype: type
     depends_on: tuple[Any, ...]
     compute: Callable[[layout.Progress], NDArray[Any]]
+
+
+def row_task(
+    name: str, items: Items, function: Callable[[NDArray[Any]], Any], width: int, dtype: type, *depends_on: Any
+) -> Task:
+    """What a function says of raw vectors, of all items (width, n)."""
+
+    def compute(progress: layout.Progress) -> NDArray[Any]:
+        out: NDArray[Any] = np.empty((width, len(items)), dtype=dtype)
+        for start in range(0, len(items), BLOCK):
+            rows = slice(start, start + BLOCK)
+            vectors = items.collection.vectors(items.positions[rows]).astype(np.float32)
+            out[:, rows] = np.asarray(function(vectors)).T
+            progress(min(1.0, rows.stop / len(items)))
+        return out
+
+    return Task(name, (width, len(items)), dtype, depends_on, compute)
 
 
 class Background:
@@ -104,11 +119,8 @@ class Background:
         places = (len(items), 2)
         self._make(Task("pca", places, np.float32, (), pca))
         if self.model is not None:
-            model = self.model
-            shape = (len(model.concept_names_), len(items))
-            before = model.preparation_
-            given = (model.atoms_, model.groups_, model.ridge, None if before is None else before.mean_)
-            self._make(Task("shares", shape, np.float32, given, self._shares))
+            width, facts = len(self.model.concept_names_), cone_facts(self.model)
+            self._make(row_task("shares", items, self.model.shares, width, np.float32, *facts))
         for task in self.more:
             self._make(task)
         if "pca" in self._made:
@@ -117,7 +129,7 @@ class Background:
             self.warm()
 
     def _make(self, task: Task) -> None:
-        """Take it from the cache, or compute it and keep it there."""
+        """Take what is kept of it, or compute it."""
         name = task.name
 
         def progress(share: float) -> None:
@@ -126,12 +138,12 @@ class Background:
             self.progress[name] = min(share, 0.99)
 
         try:
-            path = self.items.collection.folder / FOLDER / f"{name}-{self._key(task)}.npy"
-            made = _read(path, task)
-            if made is None:
-                made = task.compute(progress)
-                _keep(path, made, name)
-            self._made[name] = made
+            folder = self.items.collection.folder / FOLDER
+            segments = [key for key, _ in self.items.collection.segments]
+            facts = (segments, self.items.positions, *task.depends_on)
+            self._made[name] = derived_array(
+                folder, name, facts, task.shape, task.dtype, lambda: task.compute(progress), alone=True
+            )
             self.progress[name] = 1.0
         except _Stopped:
             return
@@ -139,43 +151,6 @@ class Background:
             LOG.exception("The %s could not be computed.", name)
             self.failed[name] = f"{type(error).__name__}."
 
-    def _key(self, task: Task) -> str:
-        """Changes whenever the array would."""
-        segments = [key for key, _ in self.items.collection.segments]
-        return fingerprint(segments, self.items.positions, *task.depends_on)[:16]
-
-    def _shares(self, progress: layout.Progress) -> NDArray[np.float32]:
-        assert self.model is not None
-        positions = self.items.positions
-        out = np.empty((len(self.model.concept_names_), len(positions)), dtype=np.float32)
-        for start in range(0, len(positions), BLOCK):
-            rows = slice(start, start + BLOCK)
-            vectors = self.items.collection.vectors(positions[rows]).astype(np.float32)
-            out[:, rows] = self.model.shares(vectors).T
-            progress(min(1.0, rows.stop / len(positions)))
-        return out
-
 
 class _Stopped(Exception):
     pass
-
-
-def _read(path: Path, task: Task) -> NDArray[Any] | None:
-    """What was kept, mapped; None if there is nothing, or nothing sound."""
-    try:
-        kept: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return kept if kept.shape == task.shape and kept.dtype == task.dtype else None
-
-
-def _keep(path: Path, made: NDArray[Any], name: str) -> None:
-    """Write it for the next time, and remove what it replaces; a folder that cannot be written costs only time."""
-    try:
-        path.parent.mkdir(exist_ok=True)
-        save_array(path, made)
-        for old in path.parent.glob(f"{name}-*.npy"):
-            if old != path:
-                old.unlink(missing_ok=True)
-    except OSError as error:
-        LOG.warning("The %s is not kept for the next time: %s", name, error)

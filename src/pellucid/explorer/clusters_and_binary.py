@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from pellucid._core.arrays import unit_rows
 from pellucid.binary import IterativeAssignment, analogram_of
-from pellucid.explorer.background import BLOCK, Background, Task
+from pellucid.explorer.background import Background, Task, row_task
 from pellucid.explorer.items import Items
-from pellucid.explorer.layout import Progress, sample
+from pellucid.explorer.layout import sample
 from pellucid.explorer.loading import Models
 from pellucid.plots.graphs import node_places
 from pellucid.preparation import CenteredNormalizer
+from pellucid.search.derived import preparation_facts
 
 LOOKED_AT = 4_000  # items that the cards are made from
 SHOWN = 12  # items on a card
@@ -38,37 +39,16 @@ class Structure:
     # made in the background
 
     def _tasks(self) -> list[Task]:
-        found = []
-        n = len(self.items)
-        if self.models.clusters is not None:
-            model = self.models.clusters
-            given = (model.atoms_, model.common_atoms_, model.get_params(), center_of(model))
-            found.append(Task("clusters", (len(model.atoms_), n), np.float32, given, self._costs))
-        if self.models.binary is not None:
-            model = self.models.binary
-            fitted = (model.components_, model.intercept_, center_of(model))
-            found.append(Task("bits", (len(model.components_), n), np.uint8, fitted, self._bits))
+        found, clusters, binary = [], self.models.clusters, self.models.binary
+        if clusters is not None:
+            facts = clusters.atoms_, clusters.common_atoms_, clusters.get_params(), preparation_facts(clusters)
+            width = len(clusters.atoms_)
+            found.append(row_task("clusters", self.items, clusters.transform, width, np.float32, *facts))
+        if binary is not None:
+            given = binary.components_, binary.intercept_, preparation_facts(binary)
+            width = len(binary.components_)
+            found.append(row_task("bits", self.items, binary.transform, width, np.uint8, *given))
         return found
-
-    def _costs(self, progress: Progress) -> NDArray[Any]:
-        """What each row costs in each cluster (C, n)."""
-        return self._by_rows(self.models.clusters, len(self.models.clusters.atoms_), np.float32, progress)
-
-    def _bits(self, progress: Progress) -> NDArray[Any]:
-        """Which binary concepts each row has (b, n)."""
-        return self._by_rows(self.models.binary, len(self.models.binary.components_), np.uint8, progress)
-
-    def _by_rows(self, model: Any, width: int, dtype: Any, progress: Progress) -> NDArray[Any]:
-        out = np.empty((width, len(self.items)), dtype=dtype)
-        for rows, vectors in self._blocks():
-            out[:, rows] = np.asarray(model.transform(vectors)).T
-            progress(min(1.0, rows.stop / max(1, len(self.items))))
-        return out
-
-    def _blocks(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        for start in range(0, len(self.items), BLOCK):
-            rows = slice(start, start + BLOCK)
-            yield rows, self._vectors(self.items.positions[rows])
 
     def _vectors(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         return self.items.collection.vectors(positions).astype(np.float32)
@@ -227,11 +207,6 @@ class Structure:
         if model is None:
             raise ValueError(f"There is no model of {kind}: fit one with `pellucid {kind} fit`, and start with it.")
         return model
-
-
-def center_of(model: Any) -> NDArray[np.float64] | None:
-    """What a model takes out of rows at unit length, if it prepares them."""
-    return None if model.preparation_ is None else np.asarray(model.preparation_.mean_)
 
 
 def warm_up() -> None:
