@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from pellucid.concepts import ConceptSubspaces
 from pellucid.search.collection import Collection
@@ -190,7 +190,7 @@ class ConceptSearch:
             others = positions != own
             positions, scores = positions[others][:wanted], scores[others][:wanted]
             if diverse and len(positions):
-                chosen = diversify(self._filtered(self._rows(positions), concept), k, scores)
+                chosen = diversify(self._rows(positions, concept), k, scores)
                 positions, scores = positions[chosen], scores[chosen]
             results.append(self._hits(row, asked, positions[:k], scores[:k]))
         return results if not isinstance(x, str) and np.ndim(x) == 2 else results[0]
@@ -253,7 +253,7 @@ class ConceptSearch:
             If there is no model, or a concept or an item is not known.
         """
         asked = self._checked(concept, without, score)
-        return self._explained(self._query(x)[0], self._query(y)[0], asked, None, **vocabulary)
+        return self._explained(self._query(x)[0], self._query(y)[0], asked, **vocabulary)
 
     # ranking
 
@@ -262,26 +262,24 @@ class ConceptSearch:
     ) -> list[tuple[NDArray[np.int64], NDArray[Any]]]:
         """Positions and scores for each query (n, d), best first."""
         if asked.score == "gated":
-            assert asked.concept is not None
-            rest = self._filtered(query, None, asked.without)
-            return [self._gated(row[None], asked.concept, k, where) for row in rest]
-        looked_for = self._filtered(query, asked.concept, asked.without)
-        return list(zip(*self.collection.search(looked_for, k, where=where, center=self._center)))
+            return [self._gated(row[None], asked, k, where) for row in query]
+        if self.stored is not None:
+            query = self.stored.cones.filtered(query, asked.concept, asked.without)
+        return list(zip(*self.collection.search(query, k, where=where, center=self._center)))
 
-    def _gated(self, x: NDArray[Any], concept: Names, k: int, where: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _gated(self, x: NDArray[Any], asked: _Asked, k: int, where: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """The k best of those that the engine finds near the query or near its projection, by the gated score."""
         assert self.stored is not None
         assert self._cache is not None
-        looked_for = np.vstack([x, self._filtered(x, concept)])
+        assert asked.concept is not None
+        cones = self.stored.cones
+        rest = cones.filtered(x, None, asked.without)
+        looked_for = np.vstack([rest, cones.project(rest, asked.concept)])
         near, _ = self.collection.search(looked_for, max(SHORTLIST, 10 * k), where=where, center=self._center)
         positions = np.unique(near)
-        scores = self.stored.gates.scores(x, concept, self._rows(positions), self._cache.rows(positions))[0]
+        scores = self.stored.gates.scores(rest, asked.concept, self._rows(positions), self._cache.rows(positions))[0]
         best = np.argsort(-scores, kind="stable")[:k]
         return positions[best], scores[best]
-
-    def _filtered(self, rows: NDArray[Any], concept: Names | None, without: Names | None = None) -> NDArray[Any]:
-        """Prepared rows (n, d) as a search looks at them."""
-        return rows if self.stored is None else self.stored.cones.filtered(rows, concept, without)
 
     @property
     def _center(self) -> NDArray[np.float64] | None:
@@ -294,29 +292,26 @@ class ConceptSearch:
     def _hits(self, query: NDArray[Any], asked: _Asked, positions: Any, scores: Any) -> list[Hit]:
         found = []
         for rank, (position, close) in enumerate(zip(positions.tolist(), scores.tolist()), start=1):
-            why = None if self.stored is None else partial(self._why, query[None], position, asked)
+            why = None if self.stored is None else partial(self._explained, query[None], position, asked)
             found.append(Hit(rank, float(close), position, partial(self.collection.item, position), why))
         return found
 
-    def _why(self, query: NDArray[Any], position: int, asked: _Asked, **vocabulary: Any) -> Explanation:
-        return self._explained(query, self._rows([position]), asked, position, **vocabulary)
-
     def _explained(
-        self, query: NDArray[Any], other: NDArray[Any], asked: _Asked, position: int | None, **vocabulary: Any
+        self, query: NDArray[Any], other: int | NDArray[Any], asked: _Asked, **vocabulary: Any
     ) -> Explanation:
-        """The score of two prepared rows (1, d) as a sum over concepts."""
+        """The score of a prepared row (1, d) and another, or that of the item at a position, as a sum over concepts."""
         if self.stored is None or self._cache is None:
             raise ValueError("There is no model: concepts are needed to say why two items are close.")
-        cones = self.stored.cones
-        rest = cones.filtered(query, None, asked.without)
-        if asked.score == "gated":
+        cones, gates = self.stored.cones, self.stored.gates if asked.score == "gated" else None
+        row = self._rows([other]) if isinstance(other, int) else other
+        if gates is not None:
             assert asked.concept is not None
-            gates = self.stored.gates
-            described = gates.describe(other) if position is None else self._cache.rows(np.array([position]))
-            return explain_gated(gates, rest, other, asked.concept, described, **vocabulary)
+            described = self._cache.rows(np.array([other])) if isinstance(other, int) else gates.describe(row)
+            rest = cones.filtered(query, None, asked.without)
+            return explain_gated(gates, rest, row, asked.concept, described, **vocabulary)
         if asked.concept is None and asked.without is None:
-            return explain_cosine(cones, query, other, **vocabulary)
-        return explain_filtered(cones, cones.filtered(rest, asked.concept), other, **vocabulary)
+            return explain_cosine(cones, query, row, **vocabulary)
+        return explain_filtered(cones, cones.filtered(query, asked.concept, asked.without), row, **vocabulary)
 
     # queries
 
@@ -343,19 +338,17 @@ class ConceptSearch:
         rows = np.atleast_2d(np.asarray(x))
         if rows.ndim != 2 or rows.shape[1] != self.collection.dimension:
             raise ValueError(f"A query has {self.collection.dimension} numbers, but this one has shape {np.shape(x)}.")
-        return self._from_outside(rows), None
-
-    def _from_outside(self, rows: ArrayLike) -> NDArray[Any]:
-        """Raw rows (n, d), prepared."""
         if self.model is not None:
-            return np.asarray(self.model.prepare(rows))
+            return np.asarray(self.model.prepare(rows)), None
         before = self.collection.preparation
-        return np.asarray(rows if before is None else before.transform(rows))
+        return np.asarray(rows if before is None else before.transform(rows)), None
 
-    def _rows(self, positions: Any) -> NDArray[Any]:
-        """Rows of the collection (n, d), prepared."""
+    def _rows(self, positions: Any, concept: Names | None = None) -> NDArray[Any]:
+        """Rows of the collection (n, d), prepared, and seen through a concept if one is named."""
         rows = np.asarray(self.collection.vectors(positions), dtype=np.float32)
-        return rows if self.stored is None else np.asarray(self.stored.prepare(rows))
+        if self.stored is None:
+            return rows
+        return np.asarray(self.stored.cones.filtered(self.stored.prepare(rows), concept))
 
 
 def stored_model(model: Any, collection: Collection) -> Any:
