@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -108,6 +109,12 @@ def make_dictionary(
     from sklearn.cluster import KMeans
 
     return np.asarray(KMeans(n_atoms, n_init=1, random_state=seed).fit(data).cluster_centers_)
+
+
+def in_blocks(rows: NDArray[Any], code: Callable[[NDArray[Any]], NDArray[Any]]) -> sparse.csr_array:
+    """Codes of rows that are dense when they are made, so that few are made at once."""
+    parts = [sparse.csr_array(code(rows[start : start + BLOCK])) for start in range(0, len(rows), BLOCK)]
+    return sparse.csr_array(sparse.vstack(parts))
 
 
 class NearestCode(Code):
@@ -316,14 +323,11 @@ class ThresholdCode(Code):
         >>> code.transform([[0.0, 5.0]]).toarray()
         array([[0., 0., 1., 1.]])
         """
-        data = self._rows(X)
-        present = np.asarray(data.any(axis=1))[:, None]
-        parts = []
-        for start in range(0, len(data), BLOCK):
-            rows = slice(start, start + BLOCK)
-            active = (data[rows] @ self.atoms_.T >= self.threshold) & present[rows]
-            parts.append(sparse.csr_array(active, dtype=np.float64))
-        return sparse.csr_array(sparse.vstack(parts))
+        return in_blocks(self._rows(X), self._active).astype(np.float64)
+
+    def _active(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        present = np.asarray(rows.any(axis=1))[:, None]
+        return np.asarray((rows @ self.atoms_.T >= self.threshold) & present)
 
 
 class LassoCode(Code):
@@ -401,9 +405,4 @@ class LassoCode(Code):
         >>> code.transform([[0.0, 5.0]]).toarray().round(1)
         array([[0.9, 0. ]])
         """
-        data = self._rows(X)
-        parts = [
-            sparse.csr_array(lasso(data[start : start + BLOCK], self.atoms_, float(self.alpha), positive=True).codes)
-            for start in range(0, len(data), BLOCK)
-        ]
-        return sparse.csr_array(sparse.vstack(parts))
+        return in_blocks(self._rows(X), lambda rows: lasso(rows, self.atoms_, float(self.alpha), positive=True).codes)

@@ -86,6 +86,7 @@ class DatabaseEngine(Engine):
     """
 
     place = "The database"  # as it is called in messages
+    dsn: str | None  # where it is; None for the collection's own folder
 
     def __init__(self, table: str | None) -> None:
         if table is not None and (not isinstance(table, str) or not table):
@@ -94,17 +95,17 @@ class DatabaseEngine(Engine):
         self._folder: Path | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
+    @property
+    def local(self) -> bool:
+        """Whether the database lives in the collection's own folder, and is ours to build again."""
+        return self.dsn is None
+
     # what each database does in its own way
 
     @property
     @abstractmethod
     def index_spec(self) -> str:
         """How the index is made; another specification, another index."""
-
-    @property
-    @abstractmethod
-    def local(self) -> bool:
-        """Whether the database lives in the collection's own folder, and is ours to build again."""
 
     @abstractmethod
     def _state(self) -> DatabaseState | None:

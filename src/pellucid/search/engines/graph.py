@@ -67,10 +67,6 @@ class GraphEngine(DatabaseEngine):
         return {**kept, "dsn": without_password(kept["dsn"])} if kept.get("dsn") else kept
 
     @property
-    def local(self) -> bool:
-        return self.dsn is None
-
-    @property
     def index_spec(self) -> str:
         return "flat" if self.kind == "flat" else f"hnsw-{self.links}-{self.ef_construction}"
 

@@ -74,10 +74,6 @@ class LanceEngine(DatabaseEngine):
         self.code_bytes, self.refine = code_bytes, refine
 
     @property
-    def local(self) -> bool:
-        return self.dsn is None
-
-    @property
     def index_spec(self) -> str:
         return "flat" if self.kind == "flat" else f"ivfpq-{self.lists}-{self.code_bytes}"
 

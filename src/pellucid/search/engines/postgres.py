@@ -92,8 +92,6 @@ class PostgresEngine(DatabaseEngine):
                 f"{self.place} has no pgvector in this database: let an administrator run CREATE EXTENSION vector."
             )
 
-    local = False
-
     @property
     def index_spec(self) -> str:
         return "flat" if self.kind == "flat" else f"hnsw-{self.links}-{self.ef_construction}"
