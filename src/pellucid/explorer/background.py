@@ -18,7 +18,6 @@ from pellucid.search.derived import cone_facts, derived_array
 
 LOG = logging.getLogger("pellucid.explorer")
 FOLDER = "explorer"  # beside the collection's own files
-BLOCK = 8_192
 LAYOUTS = ("pca", "neighbours")
 
 
@@ -43,8 +42,8 @@ def row_task(
 
     def compute(progress: layout.Progress) -> NDArray[Any]:
         out: NDArray[Any] = np.empty((width, len(items)), dtype=dtype)
-        for start in range(0, len(items), BLOCK):
-            rows = slice(start, start + BLOCK)
+        for start in range(0, len(items), layout.BLOCK):
+            rows = slice(start, start + layout.BLOCK)
             vectors = items.collection.vectors(items.positions[rows]).astype(np.float32)
             out[:, rows] = np.asarray(function(vectors)).T
             progress(min(1.0, rows.stop / len(items)))

@@ -22,6 +22,7 @@ from pellucid.manifold.nearest import Floats32
 from pellucid.manifold.nearest_codes import with_mirror_images
 from pellucid.manifold.patches import Images, image_blocks, mirrored, patch_rows, second_moment, whitening_matrices
 from pellucid.manifold.spectral import solve_graph, solve_pairs
+from pellucid.manifold.statistics import refuse_loaded
 from pellucid.rows import is_lazy
 from pellucid.rows.parts import plus
 
@@ -271,8 +272,7 @@ class PatchManifoldTransform(PatchModel):
         (6, 12)
         """
         self._validate_params()
-        if hasattr(self, "atoms_") and not hasattr(self, "statistics_"):
-            raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
+        refuse_loaded(self, "atoms_")
         self._cells = None
         if is_lazy(X):
             add_images(self, image_blocks(X))

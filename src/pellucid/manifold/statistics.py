@@ -127,6 +127,12 @@ class PairStatistics:
         return self
 
 
+def refuse_loaded(model: Any, fitted: str) -> None:
+    """A file keeps what was solved, not what was added up: a model that has the former alone can add no more."""
+    if hasattr(model, fitted) and not hasattr(model, "statistics_"):
+        raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
+
+
 def check_same_atoms(first: int, second: int) -> None:
     if first != second:
         raise ValueError(

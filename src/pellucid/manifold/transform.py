@@ -30,7 +30,7 @@ from pellucid.manifold.neighbour_operators import (
     temporal_pairs,
 )
 from pellucid.manifold.spectral import solve
-from pellucid.manifold.statistics import Statistics, code_statistics
+from pellucid.manifold.statistics import Statistics, code_statistics, refuse_loaded
 from pellucid.rows import Blocks, is_lazy
 from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state
 from pellucid.rows.lazy import fitted_blocks, map_blocks
@@ -266,9 +266,8 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self, X: Any, pairs: Any, groups: Any, checkpoint: str | os.PathLike[str] | None
     ) -> SparseManifoldTransform:
         self._validate_params()
-        first = not hasattr(self, "code_") and not hasattr(self, "components_")  # a loaded one has the latter
-        if not first and not hasattr(self, "statistics_"):
-            raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
+        refuse_loaded(self, "components_")
+        first = not hasattr(self, "code_")
         rows = self._source(X, first)
         if rows.array is None and (pairs is not None or groups is not None or self.neighbors == "pairs"):
             raise ValueError("Blocks find their neighbours themselves: pairs and groups need rows in memory.")

@@ -24,7 +24,7 @@ from pellucid._core.hints import did_you_mean
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import Fitted, SavedMixin
 from pellucid.manifold.spectral import solve_graph
-from pellucid.manifold.statistics import GraphStatistics
+from pellucid.manifold.statistics import GraphStatistics, refuse_loaded
 from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state
 from pellucid.rows.texts import TextBlocks, is_texts
 
@@ -186,8 +186,7 @@ class WordManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         array([3, 2, 2, 2])
         """
         self._validate_params()
-        if hasattr(self, "vocabulary_") and not hasattr(self, "statistics_"):
-            raise ValueError("A model that was loaded holds no statistics to add to: call fit instead.")
+        refuse_loaded(self, "vocabulary_")
         return self._add(X, None)
 
     def _add(self, X: Any, checkpoint: str | os.PathLike[str] | None) -> WordManifoldTransform:
