@@ -15,7 +15,7 @@ from pellucid.clusters.coding import Sums
 from pellucid.clusters.objective import Dictionary
 from pellucid.manifold import SparseManifoldTransform
 from pellucid.manifold.image_statistics import part_images
-from pellucid.manifold.transform import part_statistics
+from pellucid.manifold.row_statistics import part_statistics
 from pellucid.manifold.words import part_texts
 from pellucid.metrics import clustering_error
 from pellucid.rows import Blocks, TextBlocks
@@ -511,7 +511,7 @@ def test_a_checkpoint_changes_no_bit_of_points_in_memory(settings, tmp_path, mon
     for _ in range(2):  # the second time nothing is left to do
         kept = point_model(**settings).fit(X, checkpoint=path, **given)
         same_bits(kept, whole, ("components_", "eigenvalues_", "atoms_"))
-        monkeypatch.setattr("pellucid.manifold.transform.code_statistics", None)
+        monkeypatch.setattr("pellucid.manifold.row_statistics.code_statistics", None)
     if given:
         with pytest.raises(ValueError, match="belongs to another fit"):
             point_model(**settings).fit(X, checkpoint=path, pairs=given["pairs"][1:])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 import os
-from collections.abc import Iterator
 from copy import copy, deepcopy
-from functools import partial, reduce
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,17 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid.manifold.codes import LassoCode, NearestCode, ThresholdCode
-from pellucid.manifold.neighbour_operators import (
-    check_pairs,
-    first_differences,
-    local_weights,
-    mean_weights,
-    metric_pairs,
-    second_differences,
-    temporal_pairs,
-)
+from pellucid.manifold.row_statistics import part_statistics
 from pellucid.manifold.spectral import solve
-from pellucid.manifold.statistics import Statistics, code_statistics, refuse_loaded
+from pellucid.manifold.statistics import Statistics, refuse_loaded
 from pellucid.rows import Blocks, is_lazy
 from pellucid.rows.fitting import Added, add_parts, checkpoint_of, first_state
 from pellucid.rows.lazy import fitted_blocks, map_blocks
@@ -388,38 +378,3 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             self.code_ = self._make_code()
             self.code_.atoms_, self.code_.n_features_in_ = self.atoms_, self.n_features_in_
         return self.code_
-
-    def _statistics(self, data: NDArray[Any], pairs: ArrayLike | None, groups: ArrayLike | None) -> Statistics:
-        if (pairs is not None) != (self.neighbors == "pairs"):
-            raise ValueError(f'pairs belong to neighbors="pairs", and neighbors is {self.neighbors!r}.')
-        if groups is not None and self.neighbors != "temporal":
-            raise ValueError(f'groups belong to neighbors="temporal", and neighbors is {self.neighbors!r}.')
-        n = len(data)
-        if self.neighbors == "noise":
-            shape = (2 * self.n_neighbors, *data.shape)
-            data = (data + self.noise * self._seed.standard_normal(shape)).reshape(-1, data.shape[1])
-            half = self.n_neighbors * n
-            found = np.stack([np.arange(half), half + np.arange(half)], axis=1)
-        elif self.neighbors == "metric":
-            found = metric_pairs(data, self.n_neighbors)
-        elif self.neighbors == "temporal":
-            found = temporal_pairs(n, groups, self.order)
-        else:
-            assert pairs is not None
-            found = check_pairs(pairs, n)
-        n = len(data)
-        if self.order == 1:
-            D = first_differences(found, n)
-        elif self.interpolation == "local":
-            D = second_differences(found, local_weights(data, found), n)
-        else:
-            D = second_differences(found, mean_weights(found, n), n)
-        return code_statistics(self.code_.transform(data), D, self.constraint)
-
-
-def part_statistics(
-    model: SparseManifoldTransform, pairs: Any, groups: Any, blocks: Iterator[NDArray[Any]], seed: Any
-) -> Statistics:
-    """Statistics of a part's rows under a dictionary; noise is drawn from where ``seed`` says."""
-    model._seed = check_random_state(seed)
-    return reduce(operator.add, (model._statistics(block, pairs, groups) for block in blocks))
