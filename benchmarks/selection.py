@@ -14,8 +14,8 @@ from sklearn.datasets import load_iris, load_wine
 
 from benchmarks.diversity import diverse_lists
 from benchmarks.harness import circumstances, compare, in_a_process_of_its_own, seconds
-from pellucid.selection.losses import ISOMETRY, column_lengths, log_symmetric_length
-from pellucid.selection.search import Objective, _every, best_choice
+from pellucid.selection.losses import ISOMETRY, column_lengths, log_loss, log_symmetric_length
+from pellucid.selection.search import Objective, best_choice
 from pellucid.solvers import basis_pursuit
 
 GAP = 1e-6
@@ -150,10 +150,10 @@ def second_stage(n=40, size=8, sample=200_000):
     X = np.ascontiguousarray(np.random.default_rng(0).standard_normal((size, n)).T / np.sqrt(size))
     objective = Objective(X, size, ISOMETRY, 1.0, 1.0)
     subsets = np.array(list(islice(combinations(range(n), size), sample)), dtype=np.int64)
-    _every(X, subsets[:10], ISOMETRY, 1.0)
+    log_loss(X, subsets[:10], ISOMETRY, 1.0)
     best_choice(Objective(X[:12], size, ISOMETRY, 1.0, 1.0), 10**6, np.random.RandomState(0))
     begun = time.perf_counter()
-    _every(X, subsets, ISOMETRY, 1.0)
+    log_loss(X, subsets, ISOMETRY, 1.0)
     enumeration = (time.perf_counter() - begun) / sample * math.comb(n, size)
     begun = time.perf_counter()
     found = best_choice(objective, 10**9, np.random.RandomState(0))

@@ -146,7 +146,7 @@ def compare_logs(matrices: list[np.ndarray], run: Runs, power: float) -> np.ndar
 
     def logs(choices: list[np.ndarray]) -> np.ndarray:
         both = zip(matrices, choices)
-        return np.array([log_loss(np.ascontiguousarray(X), c, len(c), ISOMETRY, power) for X, c in both])
+        return np.array([log_loss(np.ascontiguousarray(X), c[None], ISOMETRY, power)[0] for X, c in both])
 
     difference = logs(run.chosen_greedy) - logs(run.chosen)
     return np.array([(difference > EQUAL).mean(), (abs(difference) <= EQUAL).mean(), (difference < -EQUAL).mean()])

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 
-from pellucid.solvers import basis_pursuit, design_newton, design_polish
+from pellucid._core import kernels
+from pellucid.solvers import basis_pursuit, design_newton, design_path, design_polish
 from pellucid.solvers.basis_pursuit import least_norm
 from pellucid.solvers.design import Columns
 from pellucid.solvers.design_newton import packed_diagonal, symmetric_matrices
@@ -168,13 +169,207 @@ def test_the_scale_of_the_columns_does_not_matter(factor):
     assert other.objective[-1] * factor == pytest.approx(one.objective[-1], rel=1e-9)
 
 
-def test_both_ways_to_the_newton_directions_agree(monkeypatch):
-    W = random_columns(5, 40)
-    V, (weights, curvature, pull) = np.eye(5) / 2, np.random.default_rng(0).uniform(0.5, 2, (3, 40))
+@pytest.mark.parametrize(("D", "P"), [(1, 3), (5, 40), (6, 129), (9, 300)])
+def test_both_ways_to_the_newton_directions_agree(D, P, monkeypatch):
+    W = random_columns(D, P)
+    V, (weights, curvature, pull) = np.eye(D) / 2, np.random.default_rng(0).uniform(0.5, 2, (3, P))
+    V += 0.01 * (W @ W.T) / P
     small = design_newton.directions(V, Columns(W), weights, curvature, pull, 0.1)
     monkeypatch.setattr(design_newton, "SMALL", 0)
     large = design_newton.directions(V, Columns(W), weights, curvature, pull, 0.1)
     np.testing.assert_allclose(small, large, rtol=1e-9, atol=1e-12)
+
+
+def test_newton_directions_that_do_not_exist_are_refused():
+    W, few = np.zeros((2, 3)), np.zeros(3)
+    with pytest.raises(scipy.linalg.LinAlgError, match="not positive definite"):
+        design_newton.directions(np.eye(2), Columns(W), few, few, few, 0.0)
+
+
+# the compiled pieces, each against the formula that it stands for
+
+
+def inside_point(D, P, seed=0):
+    """Columns, a V with slack everywhere, and weights."""
+    rng = np.random.default_rng(seed)
+    W, A = random_columns(D, P, seed), rng.standard_normal((D, D))
+    V = np.eye(D) + 0.05 * (A + A.T)
+    V *= 0.9 / np.linalg.norm(V @ W, axis=0).max()
+    return W, V, rng.uniform(0.1, 2, P)
+
+
+SHAPES = [(1, 1), (1, 200), (2, 3), (4, 75), (5, 128), (6, 129), (13, 270), (30, 141)]
+
+
+@pytest.mark.parametrize(("D", "P"), SHAPES)
+def test_the_value_of_weights(D, P):
+    W, _, weights = inside_point(D, P)
+    inverse = np.linalg.inv((W * weights) @ W.T + 0.1 * np.eye(D))
+    beta = weights * (inverse @ W)
+    expected = np.linalg.norm(beta, axis=0).sum() + np.square(np.eye(D) - W @ beta.T).sum() / 0.2
+    assert kernels.primal_value(W, weights, 0.1) == pytest.approx(expected, rel=1e-10)
+    if D > 1:
+        assert kernels.primal_value(np.ones((D, P)), weights, 0.0) == np.inf
+
+
+@pytest.mark.parametrize(("D", "P"), SHAPES)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_products_of_columns_have_the_inner_products_of_their_matrices(D, P, kind):
+    rng = np.random.default_rng(D)
+    A, B, C = rng.standard_normal((3, P, D))
+    sizes = D * (D + 1) // 2
+    first, second = np.empty((P, sizes), dtype=kind), np.empty((P, sizes), dtype=kind)
+    kernels.symmetric_products(A, B, first)
+    kernels.symmetric_products(C, C, second)
+    S = 0.5 * (np.einsum("pi,pj->pij", A, B) + np.einsum("pj,pi->pij", A, B))
+    np.testing.assert_allclose(first, [symmetric_matrices(D).vector(each) for each in S], rtol=1e-6, atol=1e-6)
+    expected = np.einsum("pi,pij,pj->p", C, S, C)
+    np.testing.assert_allclose(np.einsum("pk,pk->p", first, second), expected, rtol=1e-4, atol=1e-4)
+
+
+def plain_step(V, W, weights, z, towards, away):
+    """How far along which direction, one column after the other."""
+
+    def look(dV, target):
+        now, ahead = V @ W, dV @ W
+        square, cross = (ahead**2).sum(axis=0), (now * ahead).sum(axis=0)
+        change = (target - weights * z + 2 * weights * cross) / z
+        length = 1.0
+        for p in range(len(z)):
+            roots = np.roots([-square[p], -2 * cross[p], z[p]])
+            length = min([length, *(0.98 * t.real for t in roots if t.real > 0)])
+            if change[p] < 0:
+                length = min(length, -0.995 * weights[p] / change[p])
+        return square, cross, change, length
+
+    def products(square, cross, change, length):
+        return (weights + length * change) * (z - length * (2 * cross + length * square))
+
+    mu = (weights * z).mean()
+    target = mu * max(min(1.0, abs(products(*look(towards, 0.0)).mean()) / mu) ** 3, 1e-6)
+    dV = towards - target * away
+    square, cross, change, length = look(dV, target)
+    while (found := products(square, cross, change, length)).min() < 1e-3 * found.mean():
+        length *= 0.8
+    return dV, change, length
+
+
+@pytest.mark.parametrize(("D", "P"), SHAPES)
+@pytest.mark.parametrize("lopsided", [False, True])
+def test_a_step_goes_as_far_as_the_constraints_allow(D, P, lopsided):
+    W, V, weights = inside_point(D, P, 1)
+    if lopsided:  # so far from the central path that a step is shortened
+        weights *= np.geomspace(1, 1e-3, P)
+    z = 1 - np.square(V @ W).sum(axis=0)
+    towards, away = design_newton.directions(V, Columns(W), weights, 2 * weights / z, 1 / z, 0.0)
+    dV, change = np.empty_like(V), np.empty(P)
+    length = kernels.step_along(V, W, weights, z, towards, away, dV, change)
+    expected = plain_step(V, W, weights, z, towards, away)
+    np.testing.assert_allclose(dV, expected[0], rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(change, expected[1], rtol=1e-7, atol=1e-10)
+    assert length == pytest.approx(expected[2], rel=1e-7)
+
+
+@pytest.mark.parametrize(("D", "P"), SHAPES)
+def test_the_first_constraint_that_is_reached(D, P):
+    W, V, _ = inside_point(D, P)
+    dV = np.diag(np.random.default_rng(1).standard_normal(D))
+    t = kernels.first_reached(V, dV, W)
+    assert np.linalg.norm((V + t * dV) @ W, axis=0).max() == pytest.approx(1)
+    for earlier in t * np.linspace(0, 0.99, 50):
+        assert np.linalg.norm((V + earlier * dV) @ W, axis=0).max() < 1
+    assert kernels.first_reached(V, np.zeros((D, D)), W) == np.inf
+
+
+@pytest.mark.parametrize(("D", "P"), SHAPES)
+def test_powers_of_a_moment_that_a_start_is_chosen_from(D, P):
+    W = random_columns(D, P)
+    M, found = W @ W.T, np.empty((3, D, D))
+    kernels.powers_of_moment(M, found)
+    values, vectors = np.linalg.eigh(M)
+    for power, trial in zip((0.0, -0.5, -1.0), found):
+        expected = (vectors * np.maximum(values, 1e-3 * values[-1]) ** power) @ vectors.T
+        np.testing.assert_allclose(trial, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+    kernels.powers_of_moment(np.full((D, D), np.nan), found)
+    np.testing.assert_array_equal(found, [np.eye(D)] * 3)
+
+
+@pytest.mark.parametrize(("D", "P"), SHAPES)
+@pytest.mark.parametrize("ridge", [0.0, 0.9])
+def test_a_point_inside_is_as_far_inside_as_asked_and_on_the_path(D, P, ridge):
+    W, V, _ = inside_point(D, P)
+    V /= np.linalg.norm(V @ W, axis=0).max()
+    found, weights = V.copy(), np.empty(P)
+    kernels.shrink_inside(W, ridge, 0.3, found, weights)
+    shrunk = V * np.sqrt(0.7)
+    expected = shrunk * min(1.0, 0.5 / (ridge * np.linalg.norm(shrunk, 2))) if ridge else shrunk
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    z = 1 - np.square(found @ W).sum(axis=0)
+    assert z.min() >= 0.3 - 1e-12
+    np.testing.assert_allclose(weights * z, (weights * z)[0])
+    assert np.trace(found @ ((W * weights) @ W.T)) == pytest.approx(D - ridge * np.trace(found))
+
+
+@pytest.mark.parametrize(("D", "P"), SHAPES)
+def test_weights_beside_slacks_and_the_cost_of_a_change(D, P):
+    W, V, weights = inside_point(D, P)
+    ratio, used = np.empty(P), np.empty(P, dtype=bool)
+    kernels.weight_over_slack(V, W, weights, ratio, used)
+    expected = np.log10(weights / (1 - np.square(V @ W).sum(axis=0)))
+    np.testing.assert_allclose(ratio, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(used, ratio > np.log10(weights.sum() / D))
+    largest = np.linalg.eigvalsh((W * weights) @ W.T + 0.2 * np.eye(D))[-1]
+    assert kernels.proximal_weight(W, weights, 0.2) == pytest.approx(1e-8 * np.square(W).sum() / largest / D)
+
+
+@pytest.mark.parametrize(("D", "P"), SHAPES)
+def test_a_step_of_the_polish(D, P):
+    W, V, weights = inside_point(D, P)
+    dV, found, changed = np.diag(np.linspace(0.01, 0.02, D)), V.copy(), weights.copy()
+    missing = 0.5 * (1 - np.square(V @ W).sum(axis=0))
+    after = weights + (np.einsum("ip,ij,jp->p", W, V @ dV, W) - missing) / 10
+    left = missing.copy()
+    gap = kernels.polish_step(W, dV, 10.0, 0.1, 1e-7, found, changed, left)
+    np.testing.assert_allclose(found, V + dV, rtol=1e-12)
+    np.testing.assert_allclose(changed, after, rtol=1e-9)
+    np.testing.assert_allclose(left, 0.5 * (1 - np.square(found @ W).sum(axis=0)), rtol=1e-9, atol=1e-12)
+    shrunk = found / max(1.0, np.linalg.norm(found @ W, axis=0).max())
+    value = np.trace(shrunk) - 0.05 * np.square(shrunk).sum()
+    assert gap == pytest.approx(abs(1 - value / kernels.primal_value(W, changed, 0.1)), rel=1e-9)
+    assert kernels.polish_step(W, dV, 1e-9, 0.1, 1e-7, found, changed, left) < 0  # a weight vanishes
+
+
+@pytest.mark.parametrize(("D", "P"), [(1, 5), (4, 75), (6, 300), (13, 178)])
+@pytest.mark.parametrize("ridge", [0.0, 0.2])
+def test_the_path_in_one_kernel_is_the_path_step_by_step(D, P, ridge, monkeypatch):
+    W = random_columns(D, P)
+    W /= np.linalg.norm(W, axis=0).max()
+    whole = follow_path(Columns(W), ridge, 1e-6)
+    more = follow_path(Columns(W), ridge, 1e-9, start=whole)
+    monkeypatch.setattr(design_path, "SMALL", 0)
+    steps = follow_path(Columns(W), ridge, 1e-6)
+    np.testing.assert_allclose(whole.history, steps.history, rtol=1e-8)
+    np.testing.assert_allclose(whole.V, steps.V, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(whole.weights, steps.weights, rtol=1e-5, atol=1e-8)
+    assert whole.gap == pytest.approx(steps.gap, rel=1e-3, abs=1e-12)
+    assert whole.gap <= 1e-6
+    assert more.history[: len(whole.history)] == whole.history
+    assert more.gap <= 1e-9
+    assert more.history == pytest.approx(follow_path(Columns(W), ridge, 1e-9, start=steps).history, rel=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.2])
+@pytest.mark.parametrize("start", [1e-2, 1e-5])
+def test_the_polish_in_one_kernel_is_the_polish_step_by_step(ridge, start):
+    W = random_columns(6, 89)
+    W /= np.linalg.norm(W, axis=0).max()
+    path = follow_path(Columns(W), ridge, start)
+    used = design_polish._with_weight(Columns(W), path)[0]
+    some, V, weights = np.ascontiguousarray(W[:, used]), path.V.copy(), path.weights[used]
+    kernels.polish_few(some, ridge, 1e-7, 1e-14, 8, V, weights)
+    expected = design_polish._newton_steps(path.V.copy(), some, path.weights[used], ridge)
+    np.testing.assert_allclose(V, expected[0], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(weights, expected[1], rtol=1e-5, atol=1e-7)
 
 
 def test_it_says_when_it_has_not_converged():

@@ -14,10 +14,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pellucid
 from pellucid import IsometryPursuit
+from pellucid._core import kernels
 from pellucid.metrics import isometry_loss
 from pellucid.selection import brute_isometry, greedy_isometry
-from pellucid.selection.losses import BASIS_PURSUIT, ISOMETRY, log_symmetric_length
-from pellucid.selection.search import Objective, best_choice, exhaustive, greedy, swap
+from pellucid.selection.losses import BASIS_PURSUIT, ISOMETRY, log_loss, log_symmetric_length
+from pellucid.selection.search import EQUAL, Choice, Objective, best_choice, branch_and_bound, exhaustive, greedy, swap
 
 GOLDEN = Path(__file__).parent / "golden" / "isometry_pursuit.safetensors"
 
@@ -88,7 +89,105 @@ def test_one_more_column_never_costs_less_than_the_floor(D, seed, kind, power):
         assert later >= np.logaddexp(earlier, np.log(floor)) - 1e-9 * max(1.0, abs(later))
 
 
+def plain_log_loss(X, kind, power):
+    """Of rows that are columns of the paper."""
+    if kind == BASIS_PURSUIT:
+        return np.log(np.linalg.norm(np.linalg.pinv(X.T), axis=1).sum())
+    return np.log(np.exp(log_symmetric_length(np.linalg.svd(X, compute_uv=False), power)).sum())
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 9999), st.sampled_from([0, 1]), st.floats(0.3, 2))
+def test_losses_of_subsets_of_one_more_and_of_exchanges_are_those_of_the_formula(D, n, seed, kind, power):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, D)) + (n <= D) * np.eye(n, D)
+    size = int(rng.integers(1, min(n, D) + 1))
+    subsets = np.array([rng.permutation(n)[:size] for _ in range(5)])
+    expected = [plain_log_loss(X[subset], kind, power) for subset in subsets]
+    np.testing.assert_allclose(log_loss(X, subsets, kind, power), expected, rtol=1e-6, atol=1e-9)
+
+    chosen, others = subsets[0], np.setdiff1d(np.arange(n), subsets[0])
+    before, losses = chosen[:-1].copy(), np.full(n, -1.0)
+    kernels.losses_of_one_more(X, before, kind, power, 1, n, losses)
+    assert losses[0] == (-1 if n else losses[0])
+    for p in range(1, n):
+        if p not in before:
+            assert losses[p] == log_loss(X, np.array([[*before, p]]), kind, power)[0]
+
+    places = np.zeros(2, dtype=np.int64)
+    found = kernels.best_exchange(X, chosen, kind, power, places)
+    trials = [(out, p) for out in range(size) for p in others]
+    if not trials:
+        assert found == np.inf
+        return
+    changed = np.array([chosen] * len(trials))
+    for row, (out, p) in zip(changed, trials):
+        row[out] = p
+    every = log_loss(X, changed, kind, power)
+    assert found == pytest.approx(every.min(), rel=1e-12)
+    assert every[trials.index(tuple(places))] == pytest.approx(found, rel=1e-12)
+
+
+def test_columns_that_there_are_not_have_an_infinite_loss():
+    X = np.eye(3)
+    np.testing.assert_array_equal(log_loss(X, np.array([[0, 3], [-1, 0]]), ISOMETRY, 1.0), np.inf)
+    losses, places = np.zeros(3), np.zeros(2, dtype=np.int64)
+    kernels.losses_of_one_more(X, np.array([7]), ISOMETRY, 1.0, -5, 9, losses)
+    np.testing.assert_array_equal(losses, np.inf)
+    assert kernels.best_exchange(X, np.array([0, -2]), ISOMETRY, 1.0, places) == np.inf
+
+
+def test_columns_that_depend_on_each_other_have_an_enormous_loss():
+    X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    pairs = np.array([[0, 1], [0, 2]])
+    assert log_loss(X, pairs, BASIS_PURSUIT, 1.0)[0] == np.inf
+    assert log_loss(X, pairs, ISOMETRY, 0.02)[0] > 300  # of 1e-300, and finite
+    np.testing.assert_allclose(log_loss(X, pairs, ISOMETRY, 1.0), [np.inf, np.log(2)])
+
+
 # search
+
+
+def plain_branches(objective, start):
+    """Branch and bound as the paper of its bound would have it: the choice, its loss, and how many were computed."""
+    best, value, seen = start.columns, start.log_loss, 0
+
+    def bound(loss, to_come):
+        return np.logaddexp(loss, np.log(to_come * objective.floor)) if to_come else loss
+
+    def visit(chosen, waiting):
+        nonlocal best, value, seen
+        left = objective.size - len(chosen)
+        seen += len(waiting)
+        losses = [(objective.of(np.array([*chosen, p])), p) for p in waiting]
+        kept = sorted((each for each in losses if bound(each[0], left - 1) < value - EQUAL), key=lambda each: each[0])
+        if left == 1:
+            if kept:
+                value, best = kept[0][0], np.sort([*chosen, kept[0][1]])
+            return
+        for at in range(len(kept) - left + 1):
+            if bound(kept[at + left - 1][0], left - 1) >= value - EQUAL:
+                return
+            visit([*chosen, kept[at][1]], [p for _, p in kept[at + 1 :]])
+
+    visit([], list(range(len(objective.columns))))
+    return best, value, seen
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 4), st.integers(1, 12), st.integers(0, 9999), st.sampled_from([0, 1]), st.booleans())
+def test_branch_and_bound_goes_as_it_is_written_and_breaks_ties_in_order(D, more, seed, kind, rough):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((D + more, D)) * rng.uniform(0.3, 2, (D + more, 1))
+    if rough:  # many columns of the same loss
+        X = X[rng.integers(0, 3 * D, D + more) % (D + more)]
+    objective = Objective(X, D, kind, 1.0, 1.0 if kind == ISOMETRY else 1 / np.linalg.norm(X, axis=1).max())
+    start = Choice(np.arange(D), np.inf, 0, False)
+    found, (columns, value, seen) = branch_and_bound(objective, start, 10**7), plain_branches(objective, start)
+    np.testing.assert_array_equal(found.columns, columns)
+    assert found.log_loss == value
+    assert found.evaluated == seen
+    assert found.proven
 
 
 @settings(max_examples=30)

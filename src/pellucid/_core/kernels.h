@@ -6,12 +6,6 @@
 #include "lanes.h"
 
 #ifdef REAL
-/* concepts */
-
-/* manifold */
-
-/* search */
-
 /* solvers */
 EXPORTED int64_t TYPED(solve_rows)(int64_t n, int64_t m, int64_t masks, const REAL C[n * m], const double G[m * m],
                                    const double lengths[m], const uint8_t mask[masks * m], const double alpha[m],
@@ -21,29 +15,62 @@ EXPORTED int64_t TYPED(pursue_rows)(int64_t n, int64_t m, int64_t n_groups, cons
                                     const double lengths[m], const int64_t members[m],
                                     const int64_t offsets[n_groups + 1], int64_t steps, int64_t room, double lower,
                                     REAL codes[n * m], double kkt[n]);
+EXPORTED void TYPED(symmetric_products)(int64_t n, int64_t dimension, int64_t size, const double A[n * dimension],
+                                        const double B[n * dimension], REAL out[n * size]);
 #endif
 
 #ifdef INDEX
-/* manifold */
 
 #endif
 
-/* binary */
-
-/* clusters */
-
-/* concepts */
-
-/* explorer */
-
-/* manifold */
-
-/* search */
-
 /* selection */
+EXPORTED int64_t KERNEL(log_losses)(int64_t n, int64_t D, int64_t count, int64_t size, const double columns[n * D],
+                                    const int64_t subsets[count * size], int64_t kind, double power,
+                                    double losses[count]);
+EXPORTED int64_t KERNEL(losses_of_one_more)(int64_t n, int64_t D, int64_t count, const double columns[n * D],
+                                            const int64_t chosen[count], int64_t kind, double power, int64_t start,
+                                            int64_t stop, double losses[n]);
+EXPORTED double KERNEL(best_exchange)(int64_t n, int64_t D, int64_t size, const double columns[n * D],
+                                      const int64_t chosen[size], int64_t kind, double power, int64_t places[2]);
+EXPORTED int64_t KERNEL(search_branches)(int64_t n, int64_t D, int64_t size, const double columns[n * D], int64_t kind,
+                                          double power, double floor_, double equal, int64_t most_losses,
+                                          int64_t best[size], double log_loss[1]);
 
 /* solvers */
 EXPORTED void KERNEL(to_unit_diagonal)(int64_t m, const double G[m * m], double ridge, double scaled[m * m],
                                        double lengths[m], double bounds[2]);
+EXPORTED double KERNEL(primal_value)(int64_t dimension, int64_t count, const double W[dimension * count],
+                                     const double weights[count], double ridge);
+EXPORTED int64_t KERNEL(newton_directions)(int64_t dimension, int64_t count, const double V[dimension * dimension],
+                                           const double W[dimension * count], const double weights[count],
+                                           const double curvature[count], const double pull[count], double ridge,
+                                           double towards[dimension * dimension], double away[dimension * dimension]);
+EXPORTED int64_t KERNEL(powers_of_moment)(int64_t dimension, const double moment[dimension * dimension],
+                                          double trials[3 * dimension * dimension]);
+EXPORTED int64_t KERNEL(shrink_inside)(int64_t dimension, int64_t count, const double W[dimension * count],
+                                       double ridge, double slack, double V[dimension * dimension],
+                                       double weights[count]);
+EXPORTED double KERNEL(step_along)(int64_t dimension, int64_t count, const double V[dimension * dimension],
+                                   const double W[dimension * count], const double weights[count],
+                                   const double z[count], const double towards[dimension * dimension],
+                                   const double away[dimension * dimension], double dV[dimension * dimension],
+                                   double change[count]);
+EXPORTED double KERNEL(first_reached)(int64_t dimension, int64_t count, const double V[dimension * dimension],
+                                      const double dV[dimension * dimension], const double W[dimension * count]);
+EXPORTED int64_t KERNEL(path_of_all)(int64_t dimension, int64_t count, int64_t steps,
+                                     const double W[dimension * count], double ridge, double tol, int64_t begun,
+                                     double shortest, double no_slack, double V[dimension * dimension],
+                                     double weights[count], double history[steps], double certificate[2]);
+EXPORTED int64_t KERNEL(weight_over_slack)(int64_t dimension, int64_t count, const double V[dimension * dimension],
+                                           const double W[dimension * count], const double weights[count],
+                                           double ratio[count], uint8_t used[count]);
+EXPORTED double KERNEL(proximal_weight)(int64_t dimension, int64_t count, const double W[dimension * count],
+                                        const double weights[count], double ridge);
+EXPORTED double KERNEL(polish_step)(int64_t dimension, int64_t count, const double W[dimension * count],
+                                    const double dV[dimension * dimension], double cost, double ridge, double unused,
+                                    double V[dimension * dimension], double weights[count], double missing[count]);
+EXPORTED int64_t KERNEL(polish_few)(int64_t dimension, int64_t count, const double W[dimension * count], double ridge,
+                                    double unused, double exact, int64_t steps, double V[dimension * dimension],
+                                    double weights[count]);
 
 #endif

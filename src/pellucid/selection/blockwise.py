@@ -43,7 +43,7 @@ class BlockColumns(Columns):
                 new = np.unique(wanted)
             self._known.update(zip(new.tolist(), self.rows.take(new).astype(np.float64)))
         found: Floats = np.array([self._known[p] for p in wanted.tolist()]).reshape(-1, self.dimension).T
-        return found if self.scale is None else np.asarray(found * self.scale[wanted])
+        return np.ascontiguousarray(found if self.scale is None else found * self.scale[wanted])
 
     def subset(self, index: Ints) -> Columns:
         wanted = index if self.index is None else self.index[index]

@@ -8,14 +8,13 @@ loss of every choice that contains them. The rows of a pseudo-inverse grow in th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations, islice
 from math import comb
 
 import numpy as np
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.jit import kernel
+from pellucid._core.kernels import best_exchange, losses_of_one_more, search_branches
 from pellucid._core.threads import run_rows
 from pellucid.selection.losses import log_loss
 
@@ -47,7 +46,7 @@ class Objective:
     floor: float
 
     def of(self, chosen: Ints) -> float:
-        return float(log_loss(self.columns, chosen, len(chosen), self.kind, self.power))
+        return float(log_loss(self.columns, chosen[None], self.kind, self.power)[0])
 
 
 def greedy(objective: Objective) -> Choice:
@@ -55,13 +54,23 @@ def greedy(objective: Objective) -> Choice:
     n, size = len(objective.columns), objective.size
     chosen = np.zeros(size, dtype=np.int64)
     for count in range(size):
-        losses = np.empty(n)
-        run_rows(partial(_children, losses, objective.columns, chosen, count, objective.kind, objective.power), n)
+        losses = _losses_of_one_more(objective, chosen[:count])
         losses[chosen[:count]] = np.inf
         if np.isinf(losses.min()):  # all are as bad as can be: the first new one
             losses[np.setdiff1d(np.arange(n), chosen[:count])[0]] = 0.0
         chosen[count] = int(np.argmax(losses <= losses.min() + EQUAL))
     return Choice(chosen, objective.of(chosen), n * size, size <= 1)
+
+
+def _losses_of_one_more(objective: Objective, chosen: Ints) -> Floats:
+    """Logarithms of the losses of the chosen columns and each one."""
+    losses = np.empty(len(objective.columns))
+
+    def part(start: int, stop: int) -> None:
+        losses_of_one_more(objective.columns, chosen, objective.kind, objective.power, start, stop, losses)
+
+    run_rows(part, len(losses))
+    return losses
 
 
 def exhaustive(objective: Objective, max_evaluations: int, chunk: int = 4096) -> Choice:
@@ -76,7 +85,7 @@ def exhaustive(objective: Objective, max_evaluations: int, chunk: int = 4096) ->
     subsets = combinations(range(len(objective.columns)), objective.size)
     while block := list(islice(subsets, chunk)):
         index = np.array(block, dtype=np.int64)
-        losses = _every(objective.columns, index, objective.kind, objective.power)
+        losses = log_loss(objective.columns, index, objective.kind, objective.power)
         at = int(np.argmin(losses))
         if losses[at] < best_loss - EQUAL:
             best, best_loss = index[at], float(losses[at])
@@ -87,32 +96,32 @@ def exhaustive(objective: Objective, max_evaluations: int, chunk: int = 4096) ->
 def swap(objective: Objective, start: Ints, max_evaluations: int) -> Choice:
     """Exchange one column for another while that helps; the best exchange each time."""
     chosen = np.array(start, dtype=np.int64)
-    now, seen = objective.of(chosen), 1
+    now, seen, places = objective.of(chosen), 1, np.zeros(2, dtype=np.int64)
     while seen < max_evaluations:
-        found, out, into = _best_swap(objective.columns, chosen, objective.kind, objective.power)
+        found = best_exchange(objective.columns, chosen, objective.kind, objective.power, places)
         seen += objective.size * (len(objective.columns) - objective.size)
         if not found < now - EQUAL:
             break
-        chosen[out], now = into, found
+        chosen[places[0]], now = places[1], found
     return Choice(np.sort(chosen), now, seen, False)
 
 
 def branch_and_bound(objective: Objective, start: Choice, max_evaluations: int) -> Choice:
     """Better than ``start``, or the proof that there is nothing better, within so many losses."""
-    best = start.columns.copy()
     if objective.size == len(objective.columns):
         return Choice(np.arange(objective.size), objective.of(np.arange(objective.size)), 1, True)
-    value, seen, done = _branch(
+    best, value = start.columns.copy(), np.array([start.log_loss])
+    seen = search_branches(
         objective.columns,
-        objective.size,
         objective.kind,
         objective.power,
         objective.floor,
-        best,
-        start.log_loss,
+        EQUAL,
         max_evaluations,
+        best,
+        value,
     )
-    return Choice(np.sort(best), float(value), int(seen) + start.evaluated, bool(done))
+    return Choice(np.sort(best), float(value[0]), seen + start.evaluated, seen <= max_evaluations)
 
 
 def best_choice(
@@ -130,119 +139,3 @@ def best_choice(
     tried = [proven, *(swap(objective, start, max_evaluations) for start in (proven.columns, *restarts))]
     found = min(tried, key=lambda choice: choice.log_loss)
     return Choice(found.columns, found.log_loss, sum(choice.evaluated for choice in tried), False)
-
-
-@kernel
-def _children(
-    losses: Floats, columns: Floats, chosen: Ints, count: int, kind: int, power: float, start: int, stop: int
-) -> None:
-    """Loss of the chosen columns and each other one."""
-    trial = np.empty(count + 1, dtype=np.int64)
-    trial[:count] = chosen[:count]
-    for p in range(start, stop):
-        trial[count] = p
-        losses[p] = log_loss(columns, trial, count + 1, kind, power)
-
-
-@kernel
-def _every(columns: Floats, subsets: Ints, kind: int, power: float) -> Floats:
-    losses = np.empty(len(subsets))
-    for i in range(len(subsets)):
-        losses[i] = log_loss(columns, subsets[i], subsets.shape[1], kind, power)
-    return losses
-
-
-@kernel
-def _best_swap(columns: Floats, chosen: Ints, kind: int, power: float) -> tuple[float, int, int]:
-    size = len(chosen)
-    inside = np.zeros(len(columns), dtype=np.bool_)
-    inside[chosen] = True
-    trial = chosen.copy()
-    best, best_out, best_in = np.inf, 0, chosen[0]
-    for out in range(size):
-        for p in range(len(columns)):
-            if inside[p]:
-                continue
-            trial[out] = p
-            found = log_loss(columns, trial, size, kind, power)
-            if found < best:
-                best, best_out, best_in = found, out, p
-        trial[out] = chosen[out]
-    return best, best_out, best_in
-
-
-@kernel
-def _branch(
-    columns: Floats,
-    size: int,
-    kind: int,
-    power: float,
-    floor: float,
-    best: Ints,
-    best_loss: float,
-    max_evaluations: int,
-) -> tuple[float, int, bool]:
-    """Depth first, the most promising column first. At each node the columns still open are sorted by the loss they
-    would make; one of the ``left`` columns to come is at least the left-th of them, which bounds the node."""
-    n = len(columns)
-    open_columns = np.empty((size, n), dtype=np.int64)
-    open_losses = np.empty((size, n))
-    open_count = np.zeros(size, dtype=np.int64)
-    cursor = np.zeros(size, dtype=np.int64)
-    chosen = np.zeros(size, dtype=np.int64)
-    order = np.empty(n, dtype=np.int64)
-    seen = 0
-    depth = 0
-    for p in range(n):
-        open_columns[0, p] = p
-    open_count[0] = n
-    fresh = True
-    while depth >= 0:
-        left = size - depth  # columns still to choose at this node
-        if fresh:  # losses of the open columns, those beyond the bound dropped, sorted
-            kept = 0
-            for i in range(open_count[depth]):
-                chosen[depth] = open_columns[depth, i]
-                loss = log_loss(columns, chosen, depth + 1, kind, power)
-                seen += 1
-                if _bound(loss, left - 1, floor) < best_loss - EQUAL:
-                    open_columns[depth, kept], open_losses[depth, kept] = chosen[depth], loss
-                    kept += 1
-            open_count[depth], cursor[depth] = kept, 0
-            order[:kept] = np.argsort(open_losses[depth, :kept], kind="mergesort")
-            open_losses[depth, :kept] = open_losses[depth, :kept][order[:kept]]
-            open_columns[depth, :kept] = open_columns[depth, :kept][order[:kept]]
-            if depth == size - 1:
-                if kept:
-                    chosen[depth] = open_columns[depth, 0]
-                    best[:] = chosen
-                    best_loss = open_losses[depth, 0]
-                open_count[depth] = 0
-            fresh = False
-            if seen > max_evaluations:
-                return best_loss, seen, False
-        at = cursor[depth]
-        # the columns to come are this one and left − 1 later ones, of which one is no better than the last of them
-        if (
-            at + left > open_count[depth]
-            or _bound(open_losses[depth, at + left - 1], left - 1, floor) >= best_loss - EQUAL
-        ):
-            depth -= 1
-            continue
-        chosen[depth] = open_columns[depth, at]
-        cursor[depth] += 1
-        for i in range(at + 1, open_count[depth]):
-            open_columns[depth + 1, i - at - 1] = open_columns[depth, i]
-        open_count[depth + 1] = open_count[depth] - at - 1
-        depth += 1
-        fresh = True
-    return best_loss, seen, True
-
-
-@kernel
-def _bound(loss: float, to_come: int, floor: float) -> float:
-    """log(exp(loss) + to_come·floor)."""
-    if to_come == 0 or floor == 0.0:
-        return loss
-    more = np.log(to_come * floor)
-    return float(max(loss, more) + np.log1p(np.exp(-abs(loss - more))))

@@ -15,7 +15,6 @@ from scipy.linalg import LinAlgError
 
 from pellucid._core.arrays import Floats, Ints
 from pellucid._core.checks import as_matrix, as_nonnegative, check_finite, check_iteration, warn_unconverged
-from pellucid._core.jit import kernel
 from pellucid.solvers.design import SMALL, Columns, Design, blas_threads, dual_value
 from pellucid.solvers.design_newton import System, symmetric_matrices
 from pellucid.solvers.design_polish import POLISHED, solve_design
@@ -164,12 +163,11 @@ def _of_equal_length(columns: Columns, tight: Ints, longest: float, ridge: float
     return Design(V, tight, weights, objective, gap, ())
 
 
-@kernel
 def _independent(W: Floats) -> bool:
     """Whether these columns make M in one way only, since their w wᵀ are linearly independent."""
     G = W.T @ W
-    lengths = np.sqrt(np.diag(G))
-    return bool(np.linalg.eigvalsh((G / lengths / lengths.reshape(-1, 1)) ** 2)[0] > INDEPENDENT)
+    squared = G.diagonal()
+    return bool(np.linalg.eigvalsh(G**2 / squared / squared[:, None])[0] > INDEPENDENT)
 
 
 def _face(columns: Columns, design: Design) -> Ints:

@@ -19,14 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.cholesky import back_substitute, factorise, forward_substitute
-from pellucid._core.jit import kernel
 from pellucid._core.threads import one_blas_thread, run_rows
 
 # numbers in a block of columns, and in columns that are copied as a whole: a block and its product stay in the cache
 BLOCK = COPIED = 1 << 16
-# columns that a kernel looks at together
-TOGETHER = 512
 # bytes of an array that is worth memory of its own
 LARGE = 1 << 16
 # columns of this length lead to systems that one thread solves faster
@@ -148,66 +144,10 @@ class Design:
     history: tuple[float, ...]
 
 
-@kernel
-def moment(W: Floats, weights: Floats, ridge: float) -> Floats:
-    """M = Σ η_p w_p w_pᵀ + λI, few columns at a time."""
-    M = ridge * np.eye(len(W))
-    for start in range(0, len(weights), TOGETHER):
-        part = np.ascontiguousarray(W[:, start : start + TOGETHER])
-        M += (part * weights[start : start + TOGETHER]) @ part.T
-    return M
-
-
-@kernel
-def inverse_of(M: Floats) -> tuple[Floats, bool]:
-    """M⁻¹ of a positive definite matrix, and whether it is one as far as precision tells. By hand: LAPACK's overhead
-    exceeds the work on short columns."""
-    n = len(M)
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, M[i, i])
-    L, inverse = np.empty((n, n)), np.zeros((n, n))
-    if not factorise(L, np.arange(n), n, M, 1e-15 * largest):
-        return inverse, False
-    for i in range(n):
-        inverse[i, i] = 1.0
-        forward_substitute(L, n, inverse[i])
-        back_substitute(L, n, inverse[i])
-    return inverse, True
-
-
-@kernel
-def primal_value(W: Floats, weights: Floats, ridge: float) -> float:
-    """‖β‖₁,₂ (+ ‖I − Wβ‖²/2λ) of β_p = η_p M⁻¹w_p, for which I − Wβ = λM⁻¹."""
-    inverse, definite = inverse_of(moment(W, weights, ridge))
-    if not definite:
-        return np.inf
-    s = lengths_under(inverse, W)
-    total = 0.0
-    for p in range(len(weights)):
-        total += weights[p] * np.sqrt(s[p])
-    return float(total + 0.5 * ridge * (inverse**2).sum())
-
-
-@kernel
-def lengths_under(V: Floats, W: Floats) -> Floats:
-    """‖V w_p‖² of every column, few columns at a time."""
-    n = W.shape[1]
-    out = np.zeros(n)
-    for start in range(0, n, TOGETHER):
-        product = V @ np.ascontiguousarray(W[:, start : start + TOGETHER])
-        for k in range(len(V)):
-            for p in range(product.shape[1]):
-                out[start + p] += product[k, p] * product[k, p]
-    return out
-
-
-@kernel
 def dual_value(V: Floats, ridge: float) -> float:
-    total = 0.0
-    for i in range(len(V)):
-        total += V[i, i]
-    return float(total - 0.5 * ridge * (V**2).sum()) if ridge else float(total)
+    """tr V − λ/2 ‖V‖²"""
+    trace = float(V.trace())
+    return trace - 0.5 * ridge * float(np.vdot(V, V)) if ridge else trace
 
 
 def blas_threads(columns: Columns) -> AbstractContextManager[None]:

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, get_lapack_funcs
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.cholesky import back_substitute, factorise, forward_substitute
-from pellucid._core.jit import kernel
-from pellucid.solvers.design import SMALL, Columns, mmap_zeros, moment
+from pellucid._core.kernels import newton_directions, symmetric_products
+from pellucid.solvers.design import SMALL, Columns, mmap_zeros
 
 # numbers in a block of gradients
 PANEL = 1 << 15
@@ -32,7 +31,6 @@ class Symmetric:
     def __init__(self, dimension: int) -> None:
         self.i, self.j = np.triu_indices(dimension)
         self.factor = np.where(self.i == self.j, 1.0, np.sqrt(2.0))
-        self.basis = self.i, self.j, self.factor
         self.size = len(self.i)
 
     def vector(self, matrix: Floats) -> Floats:
@@ -46,16 +44,8 @@ class Symmetric:
     def products(self, A: Floats, B: Floats) -> Floats:
         """½(a bᵀ + b aᵀ) of the columns of A and B, one vector a column: (size, n)."""
         out = np.empty((A.shape[1], self.size))
-        _products(np.ascontiguousarray(A.T), np.ascontiguousarray(B.T), self.i, self.j, self.factor, out)
+        symmetric_products(np.ascontiguousarray(A.T), np.ascontiguousarray(B.T), out)
         return np.asarray(out.T)
-
-
-@kernel
-def _products(A: Floats, B: Floats, first: Ints, second: Ints, factor: Floats, out: Floats) -> None:
-    for p in range(len(A)):
-        for k in range(len(first)):
-            i, j = first[k], second[k]
-            out[p, k] = 0.5 * factor[k] * (A[p, i] * B[p, j] + A[p, j] * B[p, i])
 
 
 @functools.cache
@@ -119,7 +109,7 @@ class System:
                 some = slice(start, start + rows)
                 w, v = (np.ascontiguousarray((A @ block[:, some]).T) for A in (self.Q.T, turned))
                 v *= roots[some, None]
-                _products(v, w, self.symmetric.i, self.symmetric.j, self.symmetric.factor, panel[: len(w)])
+                symmetric_products(v, w, panel[: len(w)])
                 total = self.sfrk(size, len(w), 1.0, panel[: len(w)].T, 1.0, total, overwrite_c=True)
         return total
 
@@ -191,74 +181,9 @@ def directions(
     """
     if len(V) <= SMALL:
         W = columns.take(slice(None)) if columns.copied is None else columns.copied
-        basis = symmetric_matrices(len(V)).basis
-        towards, away, solved = small_directions(V, W, weights, curvature, pull, ridge, *basis)
-        if not solved:
+        towards, away = np.empty_like(V), np.empty_like(V)
+        if not newton_directions(V, W, weights, curvature, pull, ridge, towards, away):
             raise LinAlgError("The system is not positive definite.")
         return towards, away
     system = System(columns.moment(weights) + ridge * np.eye(len(V)), V, columns, curvature)
     return system.solve(np.eye(len(V)) - ridge * V, tol), system.solve(half_sum(V, columns.moment(pull)), tol)
-
-
-@kernel
-def small_directions(
-    V: Floats,
-    W: Floats,
-    weights: Floats,
-    curvature: Floats,
-    pull: Floats,
-    ridge: float,
-    first: Ints,
-    second: Ints,
-    factor: Floats,
-) -> tuple[Floats, Floats, bool]:
-    """The same in one compiled piece, since small systems cost less than the calls that set them up, and whether the
-    system could be solved."""
-    D, n, size = len(V), len(pull), len(first)
-    M = moment(W, weights, ridge)
-    v = V @ W
-    B = np.empty((size, n))
-    right = np.zeros((2, size))
-    roots = np.sqrt(curvature)
-    for k in range(size):
-        i, j = first[k], second[k]
-        right[0, k] = factor[k] * ((1.0 if i == j else 0.0) - ridge * V[i, j])
-        total = 0.0
-        for p in range(n):
-            entry = 0.5 * factor[k] * (v[i, p] * W[j, p] + v[j, p] * W[i, p])
-            total += entry * pull[p]
-            B[k, p] = entry * roots[p]
-        right[1, k] = total
-    H = B @ B.T
-    add_half_sums(H, M, first, second, factor)
-    towards, away = np.zeros((D, D)), np.zeros((D, D))
-    L = np.empty((size, size))
-    if not factorise(L, np.arange(size), size, H, 0.0):
-        return towards, away, False
-    for solved in right:
-        forward_substitute(L, size, solved)
-        back_substitute(L, size, solved)
-    for k in range(size):
-        i, j = first[k], second[k]
-        towards[i, j] = towards[j, i] = right[0, k] / factor[k]
-        away[i, j] = away[j, i] = right[1, k] / factor[k]
-    return towards, away, True
-
-
-@kernel
-def add_half_sums(H: Floats, M: Floats, first: Ints, second: Ints, factor: Floats) -> None:
-    """Add the matrix of X ↦ ½(MX + XM), whose entries are tr(E_k M E_l) of the basis E of symmetric matrices."""
-    for k in range(len(H)):
-        i, j = first[k], second[k]
-        for m in range(len(H)):
-            a, b = first[m], second[m]
-            entry = 0.0
-            if b == i:
-                entry += M[j, a]
-            if a == i:
-                entry += M[j, b]
-            if b == j:
-                entry += M[i, a]
-            if a == j:
-                entry += M[i, b]
-            H[k, m] += 0.25 * factor[k] * factor[m] * entry

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from pellucid._core.arrays import Floats, Ints
-from pellucid._core.cholesky import EPS
-from pellucid._core.jit import kernel
-from pellucid.solvers.design import SMALL, Columns, Design, dual_value, lengths_under, moment, primal_value
-from pellucid.solvers.design_newton import directions, half_sum, small_directions, symmetric_matrices
+from pellucid._core.arrays import Floats
+from pellucid._core.kernels import polish_few, polish_step, primal_value, proximal_weight, weight_over_slack
+from pellucid.solvers.design import SMALL, Columns, Design, dual_value, squares
+from pellucid.solvers.design_newton import directions
 from pellucid.solvers.design_path import follow_path
 
 # a weight below this share of the largest is zero
@@ -24,13 +23,14 @@ OBVIOUS = 1e-2
 JUMP = 1.0
 # if those below have at most this share of the usual weight
 IDLE = 1e-3
-# how little a step of the polish costs a weight, against how much it costs to miss a constraint
-PROXIMAL = 1e-8
+# steps of the polish at most
+STEPS = 8
 # a gap at which it is settled which columns have weight, and one that is round-off
 POLISHED = 1e-12
 # a gap at which few columns may already be told apart, where trying costs less than steps along the path
 EARLY = 1e-4
 EXACT = 1e-14
+EPS = 2.2e-16
 
 
 def solve_design(columns: Columns, ridge: float, tol: float, max_iter: int) -> Design:
@@ -94,8 +94,8 @@ def _with_weight(columns: Columns, design: Design) -> tuple[NDArray[np.bool_], b
     there is a jump between them.
     """
     W = columns.copied if design.index.size == columns.count else None
-    lengths = lengths_under(design.V, columns.take(design.index) if W is None else W)
-    used, ratio = _heavier_than_slack(lengths, design.weights, columns.dimension)
+    ratio, used = np.empty(len(design.index)), np.empty(len(design.index), dtype=bool)
+    weight_over_slack(design.V, columns.take(design.index) if W is None else W, design.weights, ratio, used)
     if used.sum() <= columns.dimension * (columns.dimension + 1) // 2:
         return used, True
     order = np.sort(ratio)
@@ -105,93 +105,44 @@ def _with_weight(columns: Columns, design: Design) -> tuple[NDArray[np.bool_], b
     return (above, True) if clear else (used, False)
 
 
-@kernel
-def _heavier_than_slack(lengths: Floats, weights: Floats, dimension: int) -> tuple[NDArray[np.bool_], Floats]:
-    ratio = np.log10(weights / np.maximum(1.0 - lengths, 1e-300))
-    return ratio > np.log10(weights.sum() / dimension), ratio
-
-
 def _newton(columns: Columns, design: Design, used: NDArray[np.bool_], ridge: float) -> tuple[Design | None, Floats]:
     """The optimum with weight on ``used`` columns only, if there the gap closes, and where the weights went.
 
     A proximal term keeps the weights where they are as far as the conditions leave them free, so a point inside of the
     optimal polytope stays inside.
     """
-    index, weights = design.index[used], design.weights[used]
+    index, V, weights = design.index[used], design.V.copy(), design.weights[used]
     W = columns.take(index)
     if len(W) <= SMALL:
-        V, weights = _newton_steps_of_few(design.V, W, weights, ridge, *symmetric_matrices(len(W)).basis)
+        polish_few(W, ridge, UNUSED, EXACT, STEPS, V, weights)
     else:
-        V, weights = _newton_steps(design.V, W, weights, ridge)
+        V, weights = _newton_steps(V, W, weights, ridge)
     if weights.min() <= UNUSED * weights.max():
         return None, weights
     found = certified(columns, Design(V, index, weights, np.inf, np.inf, design.history), ridge)
     return (found if found.gap < design.gap else None), weights
 
 
-@kernel
-def _proximal_weight(W: Floats, weights: Floats, ridge: float) -> float:
-    M = moment(W, weights, ridge)
-    return float(PROXIMAL * (W**2).sum() / np.linalg.eigvalsh(M)[-1] / len(W))
-
-
 def _newton_steps(V: Floats, W: Floats, weights: Floats, ridge: float) -> tuple[Floats, Floats]:
-    """V and weights after Newton steps, as many as lessen the gap; or once a weight is zero."""
-    proximal = _proximal_weight(W, weights, ridge)
-    curvature = np.full(len(weights), 1 / proximal)
-    best, best_V, best_weights = np.inf, V, weights
-    for _ in range(8):
-        missing = 0.5 * (1.0 - lengths_under(V, W))
+    """What ``polish_few`` does, where the equations are solved by iteration: V and weights after Newton steps, as many
+    as lessen the gap; or once a weight is zero."""
+    cost = proximal_weight(W, weights, ridge)
+    curvature, missing = np.full(len(weights), 1 / cost), 0.5 * (1.0 - squares(V @ W))
+    best, best_V, best_weights = np.inf, V.copy(), weights.copy()
+    for _ in range(STEPS):
         try:
-            towards, away = directions(V, Columns(W), weights, curvature, weights - missing / proximal, ridge)
+            towards, away = directions(V, Columns(W), weights, curvature, weights - missing / cost, ridge)
         except LinAlgError:
             break
-        dV = towards - away
-        V, weights = V + dV, weights + (Columns(W).forms(half_sum(V, dV)) - missing) / proximal
-        if weights.min() <= UNUSED * weights.max():
+        gap = polish_step(W, towards - away, cost, ridge, UNUSED, V, weights, missing)
+        if gap < 0:  # a weight is zero
             return V, weights
-        gap = _gap_of_few(V, W, weights, ridge)
-        if gap >= best:
+        if not gap < best:
             break
-        best, best_V, best_weights = gap, V, weights
+        best, best_V, best_weights = gap, V.copy(), weights.copy()
         if gap <= EXACT:
             break
     return best_V, best_weights
-
-
-@kernel
-def _newton_steps_of_few(
-    V: Floats, W: Floats, weights: Floats, ridge: float, first: Ints, second: Ints, factor: Floats
-) -> tuple[Floats, Floats]:
-    """The same in one compiled piece, for short columns."""
-    proximal = _proximal_weight(W, weights, ridge)
-    curvature = np.full(len(weights), 1 / proximal)
-    best, best_V, best_weights = np.inf, V, weights
-    for _ in range(8):
-        missing = 0.5 * (1.0 - lengths_under(V, W))
-        pull = weights - missing / proximal
-        towards, away, solved = small_directions(V, W, weights, curvature, pull, ridge, first, second, factor)
-        if not solved:
-            break
-        dV = towards - away
-        forms = ((V @ W) * (dV @ W)).sum(axis=0)  # wᵀ½(V dV + dV V)w
-        V, weights = V + dV, weights + (forms - missing) / proximal
-        if weights.min() <= UNUSED * weights.max():
-            return V, weights
-        gap = _gap_of_few(V, W, weights, ridge)
-        if gap >= best:
-            break
-        best, best_V, best_weights = gap, V, weights
-        if gap <= EXACT:
-            break
-    return best_V, best_weights
-
-
-@kernel
-def _gap_of_few(V: Floats, W: Floats, weights: Floats, ridge: float) -> float:
-    """The relative gap as far as these columns know."""
-    shrunk = V / max(1.0, np.sqrt(lengths_under(V, W).max()))
-    return abs(1.0 - dual_value(shrunk, ridge) / primal_value(W, weights, ridge))
 
 
 def certified(columns: Columns, design: Design, ridge: float) -> Design:
