@@ -18,7 +18,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import pellucid
 from pellucid import CommonalityClustering
 from pellucid._core.arrays import unit_rows
+from pellucid._core.kernels import add_pairs, expanding_solution
 from pellucid.clusters.atoms import (
+    STEP_TOL,
     diagonal_basis,
     free_atom,
     quick_atom,
@@ -231,6 +233,46 @@ def test_steps_of_more_atoms_than_dimensions_are_proven_by_a_floor(n, more, seed
         scale = np.linalg.norm(H) + np.linalg.norm(b)
         assert atom @ H @ atom - 2 * b @ atom <= sphere_quadratic(H, b).objective + 2e-10 * scale
         assert np.linalg.eigvalsh(H + 2 * np.outer(atom, atom))[0] >= after - 1e-10 * scale
+
+
+@pytest.mark.parametrize("n", [2, 5, 30, 100])
+@pytest.mark.parametrize("share", [0.0, 1e-3, 0.1])
+def test_a_floor_proves_a_step_whose_multiplier_is_negative(n, share):
+    """Where H alone proves nothing; and the floor moves as far as the angle between both atoms says, or as a matrix of
+    two rows does, H_old and the rest at the floor."""
+    rng = np.random.default_rng(n)
+    B = unit_rows(rng.standard_normal((3 * n, n)))
+    B = B @ np.linalg.eigh(B.T @ B)[1]
+    old, H = B[0].copy(), 2 * B[1:].T @ B[1:]
+    b = share * rng.standard_normal(n)
+    best, least = sphere_quadratic(H, b), np.linalg.eigvalsh(H + 2 * np.outer(old, old))[0]
+    assert best.multiplier < 0
+    for floor in (0.0, least * (1 - 1e-9)):
+        atom, found = np.empty(n), np.empty(2)
+        assert expanding_solution(np.triu(H), b, old, 2.0, floor, STEP_TOL, atom, found) == (floor > 0)
+        assert found[0] == pytest.approx(best.multiplier, abs=1e-6)
+        assert atom @ H @ atom - 2 * b @ atom == pytest.approx(best.objective, abs=1e-8)
+        image = (H + 2 * np.outer(atom, atom)) @ old
+        along = old @ image
+        across = np.linalg.norm(image - along * old)
+        two_rows = np.linalg.eigvalsh([[along, across], [across, floor]])[0]
+        turned = floor - 2 * np.sqrt(1 - (old @ atom) ** 2)
+        assert found[1] == pytest.approx(max(0, two_rows, turned), abs=1e-9)
+
+
+@pytest.mark.parametrize(("n", "pairs"), [(1, 1), (7, 0), (7, 1), (50, 2), (33, 20)])
+def test_pairs_are_added_above_the_diagonal(n, pairs):
+    rng = np.random.default_rng(n)
+    H, rows, weights = rng.standard_normal((n, n)), rng.standard_normal((pairs, n)), rng.standard_normal(pairs)
+    slow = H + np.triu((rows.T * weights) @ rows)
+    add_pairs(H, rows, weights)
+    np.testing.assert_allclose(H, slow, atol=1e-12)
+
+
+def test_an_atom_with_nothing_but_its_linear_term_follows_it():
+    b, old = np.array([3.0, 0.0, 4.0]), np.array([0.0, 1.0, 0.0])
+    assert quick_atom(np.zeros((3, 3)), b, old)[0] == pytest.approx(b / 5)
+    assert quick_atom(np.zeros((3, 3)), 0 * b, old)[0] == pytest.approx(old)
 
 
 def test_an_atom_without_work_is_found_in_a_growing_span():

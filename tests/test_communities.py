@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
+from pellucid._core.kernels import move_nodes
 from pellucid.clusters.communities import (
     ORDERS,
     aggregate,
@@ -14,7 +15,7 @@ from pellucid.clusters.communities import (
     louvain,
     merge,
     modularity,
-    move_nodes,
+    move_until_stable,
     neighbour_graph,
     partition,
 )
@@ -51,6 +52,46 @@ def test_modularity_and_moves(n, C, seed, resolution):
     move_nodes(graph.indptr, graph.indices, graph.data, order, labels, resolution, total, before)
     assert modularity(graph, labels, resolution) >= value - 1e-12
     assert len(set(labels)) == before  # the last of a community stays
+
+
+@settings(max_examples=40)
+@given(st.integers(2, 20), st.integers(1, 20), st.integers(0, 2**32 - 1), st.sampled_from([0.5, 1.0, 2.0]))
+def test_each_node_goes_where_modularity_is_largest(n, C, seed, resolution):
+    """Among the communities of its neighbours and its own, by the definition; with loops, as between communities."""
+    rng = np.random.default_rng(seed)
+    W = rng.random((n, n)) * (rng.random((n, n)) < 0.3)
+    graph = as_graph(sparse.csr_matrix(W + W.T))
+    if graph.sum() == 0:
+        return
+    labels, order, least = rng.integers(0, min(C, n), n), rng.permutation(n), int(rng.integers(1, n + 1))
+    found = labels.copy()
+    moves = move_nodes(graph.indptr, graph.indices, graph.data, order, found, resolution, float(graph.sum()), least)
+    made = 0
+    for i in order:
+        if (labels == labels[i]).sum() == 1 and len(set(labels)) <= least:
+            continue
+        near = graph.indices[graph.indptr[i] : graph.indptr[i + 1]]
+        trials = [np.where(np.arange(n) == i, c, labels) for c in [labels[i], *labels[near[near != i]]]]
+        values = np.array([by_definition(graph, trial, resolution) for trial in trials])
+        best = trials[int(np.argmax(values >= values.max() - 1e-12))]  # it stays unless there is something to gain
+        made += best[i] != labels[i]
+        labels = best
+    assert np.array_equal(found, labels)
+    assert moves == made
+
+
+def test_numbers_that_are_no_nodes_are_refused():
+    graph, nodes = random_graph(9, 0), np.arange(9)
+    for wrong in (-1, 9, 2**40):
+        with pytest.raises(ValueError, match="is not the number of a node"):
+            move_until_stable(graph, np.where(nodes == 4, wrong, nodes), 1.0, np.random.RandomState(0))
+    parts = {"indptr": graph.indptr, "indices": graph.indices, "order": nodes}
+    for name, wrong in [("indptr", -1), ("indptr", 1000), ("indices", 9), ("indices", -1), ("order", 9), ("order", -1)]:
+        for place in (0, -1):
+            bad, labels = {**parts, name: parts[name].copy()}, nodes.copy()
+            bad[name][place] = wrong
+            assert move_nodes(bad["indptr"], bad["indices"], graph.data, bad["order"], labels, 1.0, 1.0, 1) == -1
+            assert np.array_equal(labels, nodes)
 
 
 def test_cliques_are_communities():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pellucid
+from pellucid._core.kernels import pull_and_push
 from pellucid.search import Collection, ConceptSearch
 from support.explorer_data import NAMES, PNG, planted, small_collection, small_model
 from support.waiting import PATIENCE, until
@@ -435,6 +436,53 @@ def test_the_neighbour_layout_keeps_neighbourhoods(tmp_path, rng):
     places = np.asarray(preparation.get("neighbours"), dtype=float)
     apart = np.linalg.norm(places[:, None] - places[None], axis=2) + 10 * np.eye(240)
     assert (group[apart.argmin(axis=1)] == group).mean() > 0.98
+
+
+def moved(places, head, tail, share, due, first, last, epochs):
+    """Epochs of stochastic gradient descent on UMAP's objective, one edge after the other."""
+    a, b, state, seen = 1.577, 0.8951, 88172645463325252 + first, 2**64 - 1
+    for epoch in range(first, last):
+        step = 1 - epoch / epochs
+        for e in np.flatnonzero(due <= epoch + 1):
+            due[e] += 1 / share[e]
+            i, j = head[e], tail[e]
+            apart = places[i] - places[j]
+            if (squared := apart @ apart) > 0:
+                slope = -2 * a * b * squared ** (b - 1) / (1 + a * squared**b)
+                move = np.clip(slope * apart, -4, 4) * step
+                places[i] += move
+                places[j] -= move
+            for _ in range(5):
+                state ^= state << 13 & seen
+                state ^= state >> 7
+                state ^= state << 17 & seen
+                apart = places[i] - places[state % len(places)]
+                if (squared := apart @ apart) > 0:
+                    slope = 2 * b / ((0.001 + squared) * (1 + a * squared**b))
+                    places[i] += np.clip(slope * apart, -4, 4) * step
+
+
+@pytest.mark.parametrize(("first", "last", "epochs"), [(0, 3, 300), (10, 12, 300), (95, 100, 100)])
+def test_neighbours_pull_and_random_points_push(rng, first, last, epochs):
+    """Beside a slow transcription; points that coincide, also with themselves, do not move each other."""
+    head, tail = rng.integers(0, 12, 40), rng.integers(0, 12, 40)
+    share = rng.random(40)
+    due, places = 1 / share, rng.normal(size=(12, 2))
+    places[3] = places[4]
+    slow, due_slow = places.copy(), due.copy()
+    moved(slow, head, tail, share, due_slow, first, last, epochs)
+    pull_and_push(places, head, tail, share, due, first, last, epochs)
+    np.testing.assert_allclose(places, slow, atol=1e-6)
+    np.testing.assert_allclose(due, due_slow)
+
+
+def test_an_edge_to_no_point_is_passed_over(rng):
+    places, share = rng.normal(size=(5, 2)), np.ones(4)
+    before = places.copy()
+    head, tail = np.array([0, -1, 5, 2**62]), np.array([5, 0, 0, 1])
+    pull_and_push(places, head, tail, share, np.ones(4), 0, 10, 10)
+    assert np.array_equal(places, before)
+    pull_and_push(np.empty((0, 2)), head, tail, share, np.ones(4), 0, 10, 10)
 
 
 def test_rows_beyond_the_anchors_lie_by_their_neighbours(rng):

@@ -23,6 +23,20 @@ EXPORTED void TYPED(symmetric_products)(int64_t n, int64_t dimension, int64_t si
 
 #endif
 
+/* clusters */
+EXPORTED void KERNEL(add_pairs)(int64_t n, int64_t pairs, double H[n * n], const double rows[pairs * n],
+                                const double weights[pairs]);
+EXPORTED int64_t KERNEL(expanding_solution)(int64_t n, const double H[n * n], const double b[n], const double old[n],
+                                            double spike, double floor_, double tol, double atom[n], double found[2]);
+EXPORTED int64_t KERNEL(move_nodes)(int64_t n, int64_t edges, const int32_t indptr[n + 1],
+                                    const int32_t indices[edges], const double weights[edges], const int64_t order[n],
+                                    int64_t labels[n], double resolution, double total, int64_t least);
+
+/* explorer */
+EXPORTED void KERNEL(pull_and_push)(int64_t n, int64_t edges, double places[n * 2], const int64_t head[edges],
+                                    const int64_t tail[edges], const double share[edges], double due[edges],
+                                    int64_t first, int64_t last, int64_t epochs);
+
 /* selection */
 EXPORTED int64_t KERNEL(log_losses)(int64_t n, int64_t D, int64_t count, int64_t size, const double columns[n * D],
                                     const int64_t subsets[count * size], int64_t kind, double power,
@@ -72,5 +86,7 @@ EXPORTED double KERNEL(polish_step)(int64_t dimension, int64_t count, const doub
 EXPORTED int64_t KERNEL(polish_few)(int64_t dimension, int64_t count, const double W[dimension * count], double ridge,
                                     double unused, double exact, int64_t steps, double V[dimension * dimension],
                                     double weights[count]);
+EXPORTED int64_t KERNEL(sphere_minimum)(int64_t n, const double H[n * n], const double b[n], const double values[n],
+                                        const double vectors[n * n], double point[n], double found[3]);
 
 #endif

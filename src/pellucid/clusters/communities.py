@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from pellucid._core.jit import kernel
+from pellucid._core.kernels import move_nodes
 
 Labels = NDArray[np.int64]
-Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 NEIGHBOURS = 20
@@ -71,69 +70,16 @@ def aggregate(graph: sparse.csr_matrix, labels: Labels) -> sparse.csr_matrix:
     return as_graph(member.T @ graph @ member)
 
 
-@kernel
-def move_nodes(
-    indptr: Ints, indices: Ints, weights: Floats, order: Labels, labels: Labels, resolution: float, total: float,
-    least: int,
-) -> int:  # fmt: skip
-    """Move node after node to the community where it adds most to the modularity; returns how many moves were made.
-
-    The last node of a community stays if there are only ``least`` communities.
-    """
-    n = len(labels)
-    degree, self_weight = np.zeros(n), np.zeros(n)
-    volume, members = np.zeros(n), np.zeros(n, np.int64)
-    for i in range(n):
-        for e in range(indptr[i], indptr[i + 1]):
-            degree[i] += weights[e]
-            if indices[e] == i:
-                self_weight[i] += weights[e]
-        volume[labels[i]] += degree[i]
-        members[labels[i]] += 1
-    count = 0
-    for c in range(n):
-        count += members[c] > 0
-    linked, touched = np.zeros(n), np.empty(n, np.int64)
-    moves = 0
-    for i in order:
-        old = labels[i]
-        if members[old] == 1 and count <= least:
-            continue
-        n_touched = 0
-        for e in range(indptr[i], indptr[i + 1]):
-            c = labels[indices[e]]
-            if indices[e] != i:
-                if linked[c] == 0.0:
-                    touched[n_touched] = c
-                    n_touched += 1
-                linked[c] += weights[e] + 1e-300  # so that a weight of zero is not counted anew
-        volume[old] -= degree[i]
-        best, most = old, linked[old] - resolution * degree[i] * volume[old] / total
-        for t in range(n_touched):
-            c = touched[t]
-            gain = linked[c] - resolution * degree[i] * volume[c] / total
-            if gain > most + 1e-12 * degree[i]:
-                best, most = c, gain
-        for t in range(n_touched):
-            linked[touched[t]] = 0.0
-        volume[best] += degree[i]
-        if best != old:
-            labels[i] = best
-            members[old] -= 1
-            members[best] += 1
-            count -= members[old] == 0
-            moves += 1
-    return moves
-
-
 def move_until_stable(
     graph: sparse.csr_matrix, labels: Labels, resolution: float, rng: np.random.RandomState, least: int = 1
 ) -> Labels:
     """Move single nodes until hardly any moves; labels come back as 0, 1, 2, …"""
-    labels, total = labels.copy(), float(graph.sum())
+    labels, total = labels.astype(np.int64), float(graph.sum())
     for _ in range(MAX_PASSES if total > 0 else 0):
-        order = rng.permutation(len(labels))
+        order = rng.permutation(len(labels)).astype(np.int64, copy=False)
         moves = move_nodes(graph.indptr, graph.indices, graph.data, order, labels, resolution, total, least)
+        if moves < 0:
+            raise ValueError("A label, or an entry of the graph, is not the number of a node.")
         if moves <= SETTLED * len(labels):
             break
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid._core.arrays import Floats
 from pellucid._core.checks import as_matrix, as_vector, check_finite, warn_unconverged
-from pellucid._core.jit import kernel
+from pellucid._core.kernels import sphere_minimum
 
 TOL = 1e-10
-# a part of b, of a problem whose largest number is 1, that no residual in float64 can see
-NEGLIGIBLE = 1e-20
 
 
 @dataclass(frozen=True)
@@ -80,75 +77,16 @@ def sphere_quadratic(H: ArrayLike, b: ArrayLike) -> SphereMinimum:
     unit = float(max(np.abs(matrix).max(), np.abs(linear).max()))
     if unit == 0.0:
         return SphereMinimum(np.eye(1, len(matrix))[0], 0.0, 0.0, 0.0, True)
-    matrix, linear = matrix / unit, linear / unit  # so that nothing over- or underflows
+    matrix, linear = np.ascontiguousarray(matrix / unit), linear / unit  # so that nothing over- or underflows
     if np.abs(matrix - matrix.T).max() > 1e-8:
         raise ValueError("H must be symmetric.")
 
     values, vectors = np.linalg.eigh(matrix)
-    beta = vectors.T @ linear
-    beta[np.abs(beta) < NEGLIGIBLE] = 0.0
-    coordinates, shift = secular_coordinates(values - values[0], beta)
-    point = vectors @ coordinates
-    point /= np.linalg.norm(point)
-    multiplier = shift - float(values[0])
-    size = float(np.linalg.norm(matrix) + np.linalg.norm(linear))
-    residual = float(np.linalg.norm(matrix @ point + multiplier * point - linear)) / size
-    objective = float(point @ matrix @ point - 2.0 * linear @ point)
+    point, found = np.empty(len(linear)), np.empty(3)
+    sphere_minimum(matrix, linear, values, vectors, point, found)
+    multiplier, objective, left = found.tolist()
+    residual = left / float(np.linalg.norm(matrix) + np.linalg.norm(linear))
     converged = bool(residual <= TOL * np.sqrt(len(matrix)))
     if not converged:
         warn_unconverged("sphere_quadratic", "residual", residual, TOL, 1, 1, "check the scaling of H and b")
     return SphereMinimum(point, unit * multiplier, unit * objective, residual, converged)
-
-
-@kernel
-def secular_coordinates(gaps: Floats, beta: Floats) -> tuple[Floats, float]:
-    """The minimiser β/(gaps + t) in the eigenvectors, filled up to unit length along the lowest one in the hard case,
-    and t. ``gaps`` are the eigenvalues above the lowest: working with t = μ + λ_min keeps the digits of a tiny t."""
-    t = secular_root(gaps, beta)
-    d = np.zeros(len(beta))
-    rest = 0.0
-    for i in range(len(beta)):
-        if beta[i] != 0.0 and gaps[i] + t > 0.0:
-            d[i] = beta[i] / (gaps[i] + t)
-        if i > 0:
-            rest += d[i] * d[i]
-    if t == 0.0:
-        d[0] = np.sqrt(max(0.0, 1.0 - rest))
-    return d, t
-
-
-@kernel
-def secular_root(gaps: Floats, beta: Floats) -> float:
-    """The t ≥ 0 with Σ β²/(gaps + t)² = 1, or 0 in the hard case, where the sum at t = 0 is below 1."""
-    square = 0.0
-    for i in range(len(beta)):
-        square += beta[i] * beta[i]
-    low, high = 0.0, np.sqrt(square)  # ‖d(t)‖ ≤ ‖β‖/t, so the root is at most ‖β‖
-    at_low, at_high = inverse_length(gaps, beta, low) - 1.0, inverse_length(gaps, beta, high) - 1.0
-    if at_low >= 0.0:
-        return 0.0
-    t = high
-    for _ in range(300):  # 1/‖d(t)‖ is nearly linear: false position, an end that stays is halved
-        if abs(at_high) <= 1e-15 or high - low <= 1e-15 * high:
-            break
-        t = (low * at_high - high * at_low) / (at_high - at_low)
-        here = inverse_length(gaps, beta, t) - 1.0
-        if abs(here) <= 1e-15:
-            break
-        if here > 0.0:
-            high, at_high, at_low = t, here, 0.5 * at_low
-        else:
-            low, at_low, at_high = t, here, 0.5 * at_high
-    return float(t)
-
-
-@kernel
-def inverse_length(gaps: Floats, beta: Floats, t: float) -> float:
-    """1/‖d(t)‖ for d = β/(gaps + t); at a pole it is 0."""
-    total = 0.0
-    for i in range(len(beta)):
-        if beta[i] != 0.0:
-            if gaps[i] + t == 0.0:
-                return 0.0
-            total += (beta[i] / (gaps[i] + t)) ** 2
-    return 1.0 / np.sqrt(total) if total > 0.0 else np.inf
