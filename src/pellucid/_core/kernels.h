@@ -6,6 +6,14 @@
 #include "lanes.h"
 
 #ifdef REAL
+/* manifold */
+EXPORTED void TYPED(scale_rows)(int64_t n, int64_t count, const REAL given[count], const int32_t indices[count],
+                                const int64_t pointers[n + 1], const double root[n], double factor, REAL data[count],
+                                double sums[n], int64_t first, int64_t last);
+EXPORTED void TYPED(sparse_rows)(int64_t n, int64_t count, const REAL data[count], const int32_t indices[count],
+                                 const int64_t pointers[n + 1], const double x[n], double y[n], int64_t first,
+                                 int64_t last);
+
 /* solvers */
 EXPORTED int64_t TYPED(solve_rows)(int64_t n, int64_t m, int64_t masks, const REAL C[n * m], const double G[m * m],
                                    const double lengths[m], const uint8_t mask[masks * m], const double alpha[m],
@@ -20,7 +28,22 @@ EXPORTED void TYPED(symmetric_products)(int64_t n, int64_t dimension, int64_t si
 #endif
 
 #ifdef INDEX
-
+/* manifold */
+EXPORTED int64_t INDEXED(above)(int64_t n, int64_t K, const float products[n * K], float threshold,
+                                const uint8_t present[n], INDEX active[n * K], int64_t counts[n]);
+EXPORTED int64_t INDEXED(inverted)(int64_t n, int64_t K, int64_t count, const INDEX active[count],
+                                   const int64_t begin[n + 1], int32_t rows[count], int32_t places[count],
+                                   int64_t starts[K + 1]);
+EXPORTED int64_t INDEXED(count_pairs)(int64_t n, int64_t K, int64_t count, const INDEX active[count],
+                                      const int64_t begin[n + 1], const int32_t rows[count],
+                                      const int32_t places[count], const int64_t starts[K + 1], int64_t first,
+                                      int64_t last, double weight, double second[K * K]);
+EXPORTED void INDEXED(image_sums)(int64_t n, int64_t K, int64_t images, int64_t count, const INDEX active[count],
+                                  const int64_t begin[n + 1], int64_t each, int64_t first, int64_t last,
+                                  float sums[images * K]);
+EXPORTED int64_t INDEXED(add_atoms)(int64_t n, int64_t K, int64_t d, int64_t count, int64_t m,
+                                    const INDEX active[count], const int64_t begin[n + 1], const float table[K * d],
+                                    int64_t first, float out[m * d]);
 #endif
 
 /* clusters */
@@ -36,6 +59,30 @@ EXPORTED int64_t KERNEL(move_nodes)(int64_t n, int64_t edges, const int32_t indp
 EXPORTED void KERNEL(pull_and_push)(int64_t n, int64_t edges, double places[n * 2], const int64_t head[edges],
                                     const int64_t tail[edges], const double share[edges], double due[edges],
                                     int64_t first, int64_t last, int64_t epochs);
+
+/* manifold */
+EXPORTED int64_t KERNEL(search_cells)(int64_t n, int64_t d, int64_t G, int64_t n_tiles, const float X[n * d],
+                                      const float near[G * n], const float cosine[G], const float sine[G],
+                                      const float tiles[n_tiles * d * 16], const int64_t begin[G + 1], int64_t which[n],
+                                      float best[n]);
+EXPORTED int64_t KERNEL(search_near_cells)(int64_t n, int64_t d, int64_t G, int64_t n_tiles, const float X[n * d],
+                                           const float near[G * n], double reach, const float tiles[n_tiles * d * 16],
+                                           const int64_t begin[G + 1], int64_t which[n], float best[n]);
+EXPORTED void KERNEL(add_rows)(int64_t n, int64_t d, int64_t m, const float X[n * d], const int64_t labels[n],
+                               double sums[m * d]);
+EXPORTED int64_t KERNEL(positions_by_code)(int64_t n, int64_t K, int64_t present, const int32_t codes[n],
+                                           const int64_t starts[K + 1], int64_t order[present]);
+EXPORTED int64_t KERNEL(graph_rows)(int64_t n, int64_t height, int64_t width, int64_t present, int64_t K, int64_t room,
+                                    int64_t rows, const int32_t codes[n * height * width], const int64_t order[present],
+                                    const int64_t starts[K + 1], int64_t first, int64_t context, int64_t most,
+                                    int32_t indices[room], float values[room], int64_t lengths[rows]);
+EXPORTED void KERNEL(pool_windows)(int64_t height, int64_t width, int64_t d, int64_t rows, int64_t columns,
+                                   const float patches[height * width * d], int64_t pool, int64_t stride,
+                                   float out[rows * columns * d]);
+EXPORTED int64_t KERNEL(cut_patches)(int64_t n, int64_t h, int64_t w, int64_t c, int64_t patches, int64_t d,
+                                     const float images[n * h * w * c], int64_t size, int64_t own_mean,
+                                     float out[patches * d]);
+EXPORTED void KERNEL(unit_or_blank)(int64_t n, int64_t d, float rows[n * d], double contrast, uint8_t present[n]);
 
 /* selection */
 EXPORTED int64_t KERNEL(log_losses)(int64_t n, int64_t D, int64_t count, int64_t size, const double columns[n * D],

@@ -4,21 +4,19 @@ approximate, in the nearest cells alone."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import unit_rows
-from pellucid._core.jit import kernel, ordered_kernel
+from pellucid._core.kernels import add_rows, search_cells, search_near_cells
 from pellucid._core.threads import run_rows
 
 Floats32 = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
-# atoms side by side in a tile, and dimensions in a step: two vector registers, and a multiple of what patches have
+# atoms side by side in a tile, as the kernel has them
 LANES = 16
-STEP = 12
 # fewer atoms than this are not worth cells
 LEAST_ATOMS = 2048
 # a product of this size stays in the cache that one core has to itself
@@ -26,13 +24,11 @@ TILE = 1 << 18
 # rows whose products with the cells are made at once
 ROWS = 256
 # if more than this share of the tiles has to be looked at, a plain product is faster
-WORTHWHILE = 0.2
+WORTHWHILE = 0.4
 # atoms in a cell of the approximate search: most of its time goes into products with the centres
 COARSE = 64
 # it looks so far that of so many atoms this share find the nearest other one
 SAMPLE, FOUND = 1024, 0.99
-# cosines of unit vectors in float32 are off by less than this
-SLACK = 2e-6
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class Cells:
     """Unit atoms, grouped.
 
     centres : (G, d) unit rows; angle : (G,) from a centre to its farthest atom
-    tiles : (n_tiles · d · LANES,) atoms of one cell after the other, transposed; begin : (G + 1,) first tile of a cell
+    tiles : (n_tiles, d, LANES) atoms of one cell after the other, transposed; begin : (G + 1,) first tile of a cell
     names : (n_tiles · LANES,) which atom stands where
     reach : how far beyond the middle of what is nearest, centre and atom, cells are looked into; None for the exact
         search
@@ -83,10 +79,9 @@ def build_cells(atoms: Floats32, exact: bool = True) -> Cells | None:
     # a tile that is not full repeats the first atom of its cell
     names = np.repeat(order[starts], n_tiles * LANES)
     names[np.arange(K) - np.repeat(starts, sizes) + np.repeat(begin[:-1] * LANES, sizes)] = order
-    padded = pad_columns(atoms)
-    tiles = padded[names].reshape(-1, LANES, padded.shape[1]).transpose(0, 2, 1)
+    tiles = atoms[names].reshape(-1, LANES, atoms.shape[1]).transpose(0, 2, 1)
     reach = None if exact else enough_reach(atoms, centres, cell)
-    return Cells(atoms, centres, angle, np.ascontiguousarray(tiles).ravel(), begin, names, reach)
+    return Cells(atoms, centres, angle, np.ascontiguousarray(tiles), begin, names, reach)
 
 
 def enough_reach(atoms: Floats32, centres: Floats32, cell: Integers) -> float:
@@ -104,28 +99,15 @@ def enough_reach(atoms: Floats32, centres: Floats32, cell: Integers) -> float:
     return float(np.quantile(np.concatenate(beyond), FOUND))
 
 
-def pad_columns(X: Floats32) -> Floats32:
-    missing = -X.shape[1] % STEP
-    return np.ascontiguousarray(np.pad(X, ((0, 0), (0, missing))) if missing else X)
-
-
 def mean_directions(X: Floats32, labels: Integers, before: Floats32) -> tuple[Floats32, Integers]:
     """Unit means of the rows with each label (the old centre where there is none), and how many there are."""
     counts = np.bincount(labels, minlength=len(before))
-    sums = np.zeros(before.shape)
+    sums = np.zeros((len(counts), before.shape[1]))
     add_rows(np.ascontiguousarray(X), labels, sums)
     kept = (counts > 0) & (np.linalg.norm(sums, axis=1) > 1e-6)
     centres = before.copy()
     centres[kept] = unit_rows(sums[kept]).astype(np.float32)
     return centres, counts
-
-
-@kernel
-def add_rows(X: Floats32, labels: Integers, sums: NDArray[np.float64]) -> None:
-    for i in range(X.shape[0]):
-        row = labels[i]
-        for j in range(X.shape[1]):
-            sums[row, j] += X[i, j]
 
 
 def nearest_by_product(X: Floats32, atoms: Floats32) -> tuple[Integers, Floats32]:
@@ -168,13 +150,12 @@ def nearest_atoms(X: Floats32, atoms: Floats32, cells: Cells | None = None) -> t
         for first in range(start, stop, ROWS):
             rows = slice(first, min(first + ROWS, stop))
             block = np.ascontiguousarray(X[rows])
-            near = block @ cells.centres.T
-            home, given = near.argmax(axis=1), pad_columns(block)
+            near = cells.centres @ block.T
             found = cells.tiles, cells.begin, which[rows], best[rows]
             if cells.reach is None:
-                search_cells(given, near, home, cosine, sine, *found)
+                search_cells(block, near, cosine, sine, *found)
             else:
-                search_near_cells(given, near, home, cells.reach, *found)
+                search_near_cells(block, near, cells.reach, *found)
 
     run_rows(part, len(X), min_rows=ROWS)
     return cells.names[which], best
@@ -188,108 +169,3 @@ def worthwhile(X: Floats32, cells: Cells) -> bool:
     needed = some @ cells.centres.T > best * np.cos(cells.angle) - away * np.sin(cells.angle)
     sizes = np.diff(cells.begin)
     return bool((needed * sizes).sum() < WORTHWHILE * len(some) * sizes.sum())
-
-
-@kernel
-def search_cells(
-    X: Floats32,
-    near: Floats32,
-    home: Integers,
-    cosine: Floats32,
-    sine: Floats32,
-    tiles: Floats32,
-    begin: Integers,
-    which: Integers,
-    best: Floats32,
-) -> None:
-    """A cell at angle θ and of radius r can hold an atom nearer than angle β only if θ < β + r, that is
-    cos θ > cos β cos r − sin β sin r."""
-    n, G = near.shape
-    products = np.empty(LANES, dtype=np.float32)
-    kept = np.empty(G + 1, dtype=np.int64)
-    slack = np.float32(SLACK)
-    for i in range(n):
-        x, q, g = X[i], near[i], home[i]
-        w, b = search_tiles(x, tiles, begin[g], begin[g + 1], 0, np.float32(-2), products)
-        low = b - slack
-        far = np.sqrt(max(np.float32(0), np.float32(1) - low * low))
-        count = 0
-        for h in range(G):
-            kept[count] = h
-            count += q[h] + slack > low * cosine[h] - far * sine[h]
-        for k in range(count):
-            h = kept[k]
-            if h != g and q[h] + slack > low * cosine[h] - far * sine[h]:
-                w, c = search_tiles(x, tiles, begin[h], begin[h + 1], w, b, products)
-                if c > b:
-                    b = c
-                    low = b - slack
-                    far = np.sqrt(max(np.float32(0), np.float32(1) - low * low))
-        which[i] = w
-        best[i] = b
-
-
-@kernel
-def search_near_cells(
-    X: Floats32,
-    near: Floats32,
-    home: Integers,
-    reach: float,
-    tiles: Floats32,
-    begin: Integers,
-    which: Integers,
-    best: Floats32,
-) -> None:
-    """The nearest cell, at θ₀, whose nearest atom is at β, and of the others those with θ ≤ (θ₀ + β) / 2 + reach."""
-    n, G = near.shape
-    products = np.empty(LANES, dtype=np.float32)
-    kept = np.empty(G + 1, dtype=np.int64)
-    one = np.float32(1)
-    for i in range(n):
-        q, g = near[i], home[i]
-        w, b = search_tiles(X[i], tiles, begin[g], begin[g + 1], 0, np.float32(-2), products)
-        middle = (np.arccos(min(q[g], one)) + np.arccos(min(b, one))) / 2
-        limit = np.float32(np.cos(min(middle + reach, np.pi)))
-        count = 0
-        for h in range(G):
-            kept[count] = h
-            count += q[h] >= limit
-        for k in range(count):
-            h = kept[k]
-            if h != g:
-                w, b = search_tiles(X[i], tiles, begin[h], begin[h + 1], w, b, products)
-        which[i] = w
-        best[i] = b
-
-
-# sums keep the order they are written in: reordered they become one long chain, each link waiting for the last
-@ordered_kernel
-def search_tiles(
-    x: Floats32, tiles: Floats32, first: int, last: int, which: int, best: Any, products: Floats32
-) -> tuple[int, Any]:
-    d = x.shape[0]
-    for t in range(first, last):
-        for lane in range(LANES):
-            products[lane] = 0
-        for p in range(0, d, STEP):
-            start = (t * d + p) * LANES
-            T = tiles[start : start + STEP * LANES]
-            a, b, c, e, f, g = x[p], x[p + 1], x[p + 2], x[p + 3], x[p + 4], x[p + 5]
-            h, i, j, k, m, n = x[p + 6], x[p + 7], x[p + 8], x[p + 9], x[p + 10], x[p + 11]
-            for lane in range(LANES):
-                products[lane] += (
-                    (a * T[lane] + b * T[LANES + lane] + c * T[2 * LANES + lane])
-                    + (e * T[3 * LANES + lane] + f * T[4 * LANES + lane] + g * T[5 * LANES + lane])
-                ) + (
-                    (h * T[6 * LANES + lane] + i * T[7 * LANES + lane] + j * T[8 * LANES + lane])
-                    + (k * T[9 * LANES + lane] + m * T[10 * LANES + lane] + n * T[11 * LANES + lane])
-                )
-        hits = 0
-        for lane in range(LANES):
-            hits += products[lane] > best
-        if hits:
-            for lane in range(LANES):
-                if products[lane] > best:
-                    best = products[lane]
-                    which = t * LANES + lane
-    return which, best

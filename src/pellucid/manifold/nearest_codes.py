@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pellucid._core.jit import kernel
+from pellucid._core.kernels import graph_rows, pool_windows, positions_by_code
 from pellucid._core.threads import run_rows
 from pellucid.manifold.nearest import Cells, Floats32, Integers, nearest_atoms
 from pellucid.manifold.statistics import GraphStatistics
 
 Codes = NDArray[np.int32]
 BLANK = -1
+# an entry of the graph is counted in 32 bits as long as it cannot be more than this
+MOST = 2**32 - 1
 
 
 def nearest_codes(rows: Floats32, present: NDArray[np.bool_], atoms: Floats32, cells: Cells | None) -> Codes:
@@ -35,8 +37,9 @@ def graph_of_codes(codes: Codes, K: int, context: int) -> GraphStatistics:
     _, height, width = codes.shape
     flat = codes.ravel()
     counts = np.bincount(flat[flat >= 0], minlength=K)
-    order = positions_by_code(flat, np.concatenate([[0], np.cumsum(counts)]))
     starts = np.concatenate([[0], np.cumsum(counts)])
+    order = np.empty(starts[-1], dtype=np.int64)
+    positions_by_code(flat, starts, order)
     window = (min(2 * context + 1, height)) * (min(2 * context + 1, width))
     parts: dict[int, tuple[Any, Any, Any]] = {}
 
@@ -44,7 +47,7 @@ def graph_of_codes(codes: Codes, K: int, context: int) -> GraphStatistics:
         room = int(np.minimum(K, counts[start:stop] * window).sum())
         indices, values = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.float32)
         lengths = np.empty(stop - start, dtype=np.int64)
-        used = graph_rows(codes, order, starts, start, stop, context, np.zeros(K, np.int64), indices, values, lengths)
+        used = graph_rows(codes, order, starts, start, context, MOST, indices, values, lengths)
         parts[start] = indices[:used].copy(), values[:used].copy(), lengths
 
     run_rows(part, K, max_rows=256)
@@ -54,54 +57,6 @@ def graph_of_codes(codes: Codes, K: int, context: int) -> GraphStatistics:
         (np.concatenate([m[1] for m in made]), np.concatenate([m[0] for m in made]), pointers), shape=(K, K)
     )
     return GraphStatistics(together, counts.astype(np.float64))
-
-
-@kernel
-def positions_by_code(codes: Codes, starts: Integers) -> Integers:
-    places = starts.copy()
-    order = np.empty(starts[-1], dtype=np.int64)
-    for i in range(len(codes)):
-        if codes[i] >= 0:
-            order[places[codes[i]]] = i
-            places[codes[i]] += 1
-    return order
-
-
-@kernel
-def graph_rows(
-    codes: Codes,
-    order: Integers,
-    starts: Integers,
-    first: int,
-    last: int,
-    context: int,
-    row: Integers,
-    indices: Codes,
-    values: Floats32,
-    lengths: Integers,
-) -> int:
-    _, height, width = codes.shape
-    used = 0
-    for atom in range(first, last):
-        for k in range(starts[atom], starts[atom + 1]):
-            position = order[k]
-            image = codes[position // (height * width)]
-            i, j = position // width % height, position % width
-            for y in range(max(0, i - context), min(height, i + context + 1)):
-                for x in range(max(0, j - context), min(width, j + context + 1)):
-                    other = image[y, x]
-                    if other >= 0:
-                        row[other] += 1
-            row[atom] -= 1
-        before = used
-        for other in range(len(row)):
-            if row[other] != 0:
-                indices[used] = other
-                values[used] = row[other]
-                used += 1
-                row[other] = 0
-        lengths[atom - first] = used - before
-    return used
 
 
 def with_mirror_images(statistics: GraphStatistics) -> GraphStatistics:
@@ -126,40 +81,16 @@ def pooled(
     """Image vectors from unit patch vectors (rows, columns, d), of which ``embed`` gives as many for each image as
     there are outs: sums over windows, unit length at each place, all places after each other, unit length."""
 
+    windows = [out.reshape(len(out), *shape, -1) for out in outs]
+
     def part(start: int, stop: int) -> None:
-        sums = np.empty((*shape, outs[0].shape[1] // (shape[0] * shape[1])), dtype=np.float32)
+        sums = np.empty(windows[0].shape[1:], dtype=np.float32)
         for i in range(start, stop):
-            for patches, out in zip(embed(i), outs):
-                pool_windows(patches, pool, stride, sums)
-                out[i] = sums.ravel()
+            for patches, out in zip(embed(i), windows):
+                if out.dtype == np.float32:
+                    pool_windows(patches, pool, stride, out[i])
+                else:
+                    pool_windows(patches, pool, stride, sums)
+                    out[i] = sums
 
     run_rows(part, n, min_rows=1)
-
-
-@kernel
-def pool_windows(patches: Floats32, pool: int, stride: int, out: Floats32) -> None:
-    rows, columns, d = out.shape
-    places = 0
-    for i in range(rows):
-        for j in range(columns):
-            cell = out[i, j]
-            cell[:] = 0
-            for y in range(i * stride, min(i * stride + pool, patches.shape[0])):
-                for x in range(j * stride, min(j * stride + pool, patches.shape[1])):
-                    patch = patches[y, x]
-                    for k in range(d):
-                        cell[k] += patch[k]
-            square = 0.0
-            for k in range(d):
-                square += cell[k] * cell[k]
-            if square > 0:
-                places += 1
-                factor = np.float32(1 / np.sqrt(square))
-                for k in range(d):
-                    cell[k] *= factor
-    if places:
-        factor = np.float32(1 / np.sqrt(places))
-        for i in range(rows):
-            for j in range(columns):
-                for k in range(d):
-                    out[i, j, k] *= factor

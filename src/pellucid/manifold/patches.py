@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.checks import as_array, first_not_finite
 from pellucid._core.extras import require
-from pellucid._core.jit import kernel
+from pellucid._core.kernels import cut_patches, unit_or_blank
 from pellucid._core.threads import run_rows
 from pellucid.manifold.nearest import Floats32
 from pellucid.rows import Blocks, is_dask
@@ -160,36 +160,6 @@ def patch_rows(images: Floats32, size: int, mean: str, context: int) -> Floats32
     return out
 
 
-@kernel
-def cut_patches(images: Floats32, size: int, own_mean: bool, out: Floats32) -> None:
-    n, h, w, c = images.shape
-    means = np.zeros(c, dtype=np.float32)
-    row = 0
-    for image in range(n):
-        for i in range(h - size + 1):
-            for j in range(w - size + 1):
-                means[:] = 0
-                p = 0
-                for u in range(size):
-                    for v in range(size):
-                        for k in range(c):
-                            value = images[image, i + u, j + v, k]
-                            out[row, p] = value
-                            means[k] += value
-                            p += 1
-                if own_mean:
-                    for k in range(c):
-                        means[k] /= size * size
-                    p = 0
-                    for _ in range(size * size):
-                        for k in range(c):
-                            rest = out[row, p] - means[k]
-                            # a flat patch leaves nothing but rounding, which whitening would blow up
-                            out[row, p] = rest if abs(rest) > ROUNDING else 0
-                            p += 1
-                row += 1
-
-
 def context_means(images: Floats32, size: int, context: int) -> Floats32:
     """Mean over the patches up to ``context`` away, for every patch, by sums over rectangles."""
     n, h, w, c = images.shape
@@ -257,16 +227,3 @@ class PatchPreparation:
         # one image at a time, whatever the block: products of other shapes may round otherwise
         run_rows(part, n, min_rows=1, max_rows=1)
         return rows, present
-
-
-@kernel
-def unit_or_blank(rows: Floats32, contrast: float, present: NDArray[np.bool_]) -> None:
-    for i in range(rows.shape[0]):
-        square = 0.0
-        for j in range(rows.shape[1]):
-            square += rows[i, j] * rows[i, j]
-        length = np.sqrt(square)
-        present[i] = length >= contrast
-        factor = np.float32(1 / length if present[i] else 0)
-        for j in range(rows.shape[1]):
-            rows[i, j] *= factor

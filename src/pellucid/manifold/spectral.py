@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.jit import kernel
+from pellucid._core.kernels import scale_rows, sparse_rows
 from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.manifold.statistics import GraphStatistics, PairStatistics, Statistics
 
@@ -170,12 +170,14 @@ def solve_diagonal(
     present = mass > 0
     root = np.zeros(len(mass))
     root[present] = 1 / np.sqrt(mass[present])
-    data = np.empty(off.nnz, dtype=np.float32 if off.dtype == np.float32 else np.float64)
-    size, indices, pointers = len(mass), off.indices, off.indptr
+    off.check_format(full_check=True)  # the kernels look up what stands in the columns that it names
+    given = off.data if off.dtype == np.float32 else off.data.astype(np.float64, copy=False)
+    size, data = len(mass), np.empty_like(given)
+    indices, pointers = off.indices.astype(np.int32, copy=False), off.indptr.astype(np.int64)
     sums = np.empty(size)
 
     def scaled(start: int, stop: int) -> None:
-        scale_rows(off.data, indices, pointers, root, scale, data, sums, start, stop)
+        scale_rows(given, indices, pointers, root, scale, data, sums, start, stop)
 
     run_rows(scaled, size)
     own = diagonal * root**2
@@ -202,33 +204,3 @@ def solve_diagonal(
     values, W = eigsh(operator, n, which="LA", v0=start, tol=1e-5, ncv=min(size, 2 * n + 24))
     order = np.argsort(-values, kind="stable")
     return np.maximum(bound - values[order], 0), (W[:, order] * root[:, None]).T
-
-
-@kernel
-def scale_rows(
-    given: NDArray[Any],
-    indices: Ints,
-    pointers: Ints,
-    root: Floats,
-    scale: float,
-    data: NDArray[Any],
-    sums: Floats,
-    start: int,
-    stop: int,
-) -> None:
-    for i in range(start, stop):
-        total = 0.0
-        for k in range(pointers[i], pointers[i + 1]):
-            value = given[k] * scale * root[i] * root[indices[k]]
-            data[k] = value
-            total += abs(value)
-        sums[i] = total
-
-
-@kernel
-def sparse_rows(data: NDArray[Any], indices: Ints, pointers: Ints, x: Floats, y: Floats, start: int, stop: int) -> None:
-    for i in range(start, stop):
-        total = 0.0
-        for k in range(pointers[i], pointers[i + 1]):
-            total += data[k] * x[indices[k]]
-        y[i] = total

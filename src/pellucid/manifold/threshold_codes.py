@@ -10,19 +10,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pellucid._core.arrays import Floats
-from pellucid._core.jit import kernel
+from pellucid._core.kernels import above, add_atoms, count_pairs, image_sums, inverted
 from pellucid._core.threads import run_rows
 from pellucid.manifold.nearest import Floats32, Integers
 from pellucid.manifold.statistics import PairStatistics
 
 # rows whose products with all atoms are made at once
 ROWS = 128
-# how often an atom of a row may be counted in 16 bits
-LIMIT = 60_000
 # columns of a product of image sums that one thread makes at a time
 STRIPE = 256
 # numbers in a dense block of codes
 DENSE = 1 << 24
+FOREIGN = "These codes are not over the atoms that they are used with."
 
 
 @dataclass(frozen=True)
@@ -49,12 +48,12 @@ def active_atoms(rows: Floats32, present: NDArray[np.bool_], atoms: Floats32, th
 
     def part(start: int, stop: int) -> None:
         found = []
-        room = np.empty(ROWS * K + 1, dtype=narrow)  # what is not counted is written one further
+        room = np.empty((ROWS, K), dtype=narrow)
         for first in range(start, stop, ROWS):
             own = slice(first, min(first + ROWS, stop))
             products = rows[own] @ atoms.T
-            used = above(products, np.float32(threshold), present[own], room, counts[own])
-            found.append(room[:used].copy())
+            used = above(products, np.float32(threshold), present[own], room[: len(products)], counts[own])
+            found.append(room.ravel()[:used].copy())
         parts[start] = np.concatenate(found)
 
     run_rows(part, len(rows), min_rows=ROWS, max_rows=32 * ROWS)
@@ -62,32 +61,18 @@ def active_atoms(rows: Floats32, present: NDArray[np.bool_], atoms: Floats32, th
     return ActiveAtoms(joined, np.concatenate([[0], np.cumsum(counts)]))
 
 
-@kernel
-def above(
-    products: Floats32, threshold: Any, present: NDArray[np.bool_], active: NDArray[Any], counts: Integers
-) -> int:
-    used = 0
-    for i in range(products.shape[0]):
-        before = used
-        if present[i]:
-            row = products[i]
-            for k in range(products.shape[1]):
-                active[used] = k
-                used += row[k] >= threshold
-        counts[i] = used - before
-    return used
-
-
 def add_whole_images(codes: ActiveAtoms, n: int, statistics: PairStatistics) -> None:
     """All patches of an image are neighbours, those without an active atom included: to second comes m Σ ααᵀ and to
     together Σ (Σα)(Σα)ᵀ, m being the number of patches of an image."""
     second, together = statistics.second, statistics.together
     K, each = len(second), len(codes) // n
-    rows, places, starts = inverted(codes.active, codes.begin, K)
+    rows, places = (np.empty(len(codes.active), dtype=np.int32) for _ in range(2))
+    starts = np.empty(K + 1, dtype=np.int64)
+    if not inverted(codes.active, codes.begin, rows, places, starts):
+        raise ValueError(FOREIGN)
 
     def count(start: int, stop: int) -> None:
-        row = np.zeros(K, dtype=np.uint16)
-        count_pairs(codes.active, codes.begin, rows, places, starts, start, stop, each, row, second)
+        count_pairs(codes.active, codes.begin, rows, places, starts, start, stop, each, second)
 
     run_rows(count, K, min_rows=16)
     sums = np.zeros((n, K), dtype=np.float32)
@@ -127,85 +112,9 @@ def add_near_patches(
         run_rows(product, K, min_rows=STRIPE, max_rows=STRIPE)
 
 
-@kernel
-def inverted(active: NDArray[Any], begin: Integers, K: int) -> tuple[NDArray[np.int32], NDArray[np.int32], Integers]:
-    """For every atom the rows in which it is active, and where in their lists it stands."""
-    starts = np.zeros(K + 1, dtype=np.int64)
-    for k in range(len(active)):
-        starts[active[k] + 1] += 1
-    for a in range(K):
-        starts[a + 1] += starts[a]
-    free = starts.copy()
-    rows = np.empty(len(active), dtype=np.int32)
-    places = np.empty(len(active), dtype=np.int32)
-    for i in range(len(begin) - 1):
-        for k in range(begin[i], begin[i + 1]):
-            a = active[k]
-            rows[free[a]] = i
-            places[free[a]] = k
-            free[a] += 1
-    return rows, places, starts
-
-
-@kernel
-def count_pairs(
-    active: NDArray[Any],
-    begin: Integers,
-    rows: NDArray[np.int32],
-    places: NDArray[np.int32],
-    starts: Integers,
-    first: int,
-    last: int,
-    weight: int,
-    row: NDArray[np.uint16],
-    second: Floats,
-) -> None:
-    """Row a counts in how many codes a and b ≥ a are active, in 16 bits so that it stays in cache."""
-    K = len(row)
-    for a in range(first, last):
-        waiting = 0
-        for k in range(starts[a], starts[a + 1]):
-            for other in active[places[k] : begin[rows[k] + 1]]:
-                row[other] += 1
-            waiting += 1
-            if waiting == LIMIT or k == starts[a + 1] - 1:
-                for b in range(a, K):
-                    if row[b]:
-                        second[a, b] += weight * row[b]
-                        second[b, a] = second[a, b]
-                        row[b] = 0
-                waiting = 0
-
-
-@kernel
-def image_sums(active: NDArray[Any], begin: Integers, each: int, first: int, last: int, sums: Floats32) -> None:
-    for image in range(first, last):
-        total = sums[image]
-        for k in range(begin[image * each], begin[(image + 1) * each]):
-            total[active[k]] += 1
-
-
 def sum_of_atoms(codes: ActiveAtoms, table: Floats32, first: int, last: int) -> Floats32:
     """Unit vectors Σ table[a] over the active atoms of rows first to last; zeros where there are none."""
     out = np.empty((last - first, table.shape[1]), dtype=np.float32)
-    add_atoms(codes.active, codes.begin, table, first, last, out)
+    if not add_atoms(codes.active, codes.begin, table, first, out):
+        raise ValueError(FOREIGN)
     return out
-
-
-@kernel
-def add_atoms(active: NDArray[Any], begin: Integers, table: Floats32, first: int, last: int, out: Floats32) -> None:
-    d = table.shape[1]
-    for i in range(first, last):
-        total = out[i - first]
-        total[:] = 0
-        for k in range(begin[i], begin[i + 1]):
-            row = table[active[k]]
-            for j in range(d):
-                total[j] += row[j]
-        square = 0.0
-        for j in range(d):
-            square += total[j] * total[j]
-        if square > 0:
-            factor = np.float32(1 / np.sqrt(square))
-            for j in range(d):
-                total[j] *= factor
