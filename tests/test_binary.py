@@ -10,12 +10,13 @@ from threadpoolctl import threadpool_limits
 
 import pellucid
 from pellucid import BinaryAutoencoder
-from pellucid.binary.bits_and_components import nearest_bits, orthogonal_components, own_part
+from pellucid._core.kernels import nearest_bits, turn_bits
+from pellucid.binary.bits_and_components import ROUNDS, distinct_concepts, orthogonal_components, refine_bits
 from pellucid.binary.sign_vectors import chain_states, descend, energies, exhaustive_states
 from pellucid.binary.spectrum import signal_rank, spectrum_of_items
 from pellucid.metrics import binary_recovery, cka
 from pellucid.solvers import set_threads
-from support.binary_items import embed, random_bits
+from support.binary_items import alternated, embed, own_part, random_bits
 
 GOLDEN = Path(__file__).parent / "golden" / "binary_autoencoder.safetensors"
 
@@ -120,11 +121,37 @@ def test_each_bit_is_judged_without_its_own_part():
     features = X - X.mean(axis=0)
     W, lengths = orthogonal_components(features, S)
     centred, along = S - S.mean(axis=0), features @ (W / lengths[:, None]).T
-    own = own_part(along, np.einsum("ij,ij->i", features, features), centred, lengths)
+    squares = np.einsum("ij,ij->i", features, features)
+    scores, bits = np.ascontiguousarray(along.T), np.ascontiguousarray(S.T)
+    turn_bits(scores, squares, lengths, True, S.mean(axis=0), np.ascontiguousarray(centred.T), bits, bits.copy())
+    own = along - scores.T
+    assert own == pytest.approx(own_part(along, squares, centred, lengths), abs=1e-12)
     for i in range(0, 600, 70):
         turned = (centred * lengths).T @ features - np.outer(centred[i] * lengths, features[i])
         left, _, right = np.linalg.svd(turned, full_matrices=False)
         assert along[i] - left @ right @ features[i] == pytest.approx(own[i], abs=0.2 * np.abs(own[i]).max())
+
+
+@pytest.mark.parametrize(("p", "b", "d"), [(9, 1, 3), (40, 3, 7), (130, 9, 30), (500, 21, 60)])
+def test_bits_and_components_take_the_turns_that_a_plain_loop_takes(p, b, d):
+    S = random_bits(p, b, p).astype(np.uint8)
+    X = noisy(S, d, 0.4)
+    start = S ^ (np.random.default_rng(0).random(S.shape) < 0.1)
+    found = refine_bits(X - X.mean(axis=0), start)
+    assert np.array_equal(found, distinct_concepts(alternated(X - X.mean(axis=0), start, ROUNDS, True)[0]))
+    assert found.shape == S.shape
+    assert not np.array_equal(found, distinct_concepts(start))
+
+
+def test_a_concept_that_all_items_or_none_have_stays_and_spoils_nothing():
+    S = random_bits(60, 5, 1).astype(np.uint8)
+    X = noisy(S[:, 1:4], 12, 0.1)
+    S[:, 0], S[:, 4] = 0, 1
+    found = refine_bits(X - X.mean(axis=0), S)
+    assert binary_recovery(found, S[:, 1:4]).exact == 3
+    assert found.shape[1] == 4
+    assert refine_bits(X - X.mean(axis=0), S[:, :0]).shape == (60, 0)
+    assert np.array_equal(refine_bits(np.zeros((60, 3)), S[:, 1:4]), distinct_concepts(S[:, 1:4]))
 
 
 @pytest.mark.parametrize(("p", "ratio", "noise"), [(64, 8, 0.7), (256, 2, 0.5)])
@@ -266,6 +293,23 @@ def test_nearest_bits_agree_with_trying_all():
     bits = np.zeros((30, 5), dtype=np.uint8)
     nearest_bits(W @ W.T, np.ascontiguousarray(X @ W.T), bits)
     assert np.array_equal(bits, best)
+
+
+@pytest.mark.parametrize("b", [1, 4, 6, 13])
+def test_nearest_bits_stop_where_no_single_flip_helps(b):
+    rng = np.random.default_rng(b)
+    W, X = rng.standard_normal((b, 7)), rng.standard_normal((40, 7))
+    bits = rng.integers(0, 2, (40, b)).astype(np.uint8)
+    loss = lambda bits: np.sum((X - bits @ W) ** 2, axis=1)  # noqa: E731
+    before = loss(bits)
+    nearest_bits(W @ W.T, np.ascontiguousarray(X @ W.T), bits)
+    assert set(np.unique(bits)) <= {0, 1}
+    assert (loss(bits) <= before).all()
+    assert (loss(bits) < before).any()
+    for j in range(b):
+        flipped = bits.copy()
+        flipped[:, j] ^= 1
+        assert (loss(flipped) >= loss(bits) - 1e-9).all()
 
 
 def test_saved_models_come_back(tmp_path):

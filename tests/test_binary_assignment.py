@@ -11,12 +11,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pellucid
 from pellucid import BinaryAutoencoder, IterativeAssignment
+from pellucid._core.kernels import Kernel, box_descent
 from pellucid.binary import CombinedConcepts, concept_projection, concept_weights, improve_concepts
 from pellucid.binary.bit_flips import flip_gains, kernel_loss
 from pellucid.binary.bits_and_components import unique_columns
 from pellucid.binary.description_length import described
-from pellucid.binary.incremental import FIRST, Assignment, all_cuts, box_descent
-from pellucid.binary.packed_bits import packed, shared_items
+from pellucid.binary.incremental import FIRST, Assignment, all_cuts
+from pellucid.binary.packed_bits import packed, shared_items, squared_sums
 from pellucid.binary.significance import certain, standard_errors
 from pellucid.binary.weights import (
     centred,
@@ -204,7 +205,21 @@ def test_projection_averages_the_concepts_that_split_alike():
 def test_shared_items_are_counted_exactly():
     for p, b in ((1, 1), (63, 5), (64, 70), (200, 130), (5000, 3)):
         S = random_bits(p, b, p).astype(np.uint8)
-        assert np.array_equal(shared_items(packed(S)), S.T.astype(int) @ S)
+        expected = S.T.astype(int) @ S
+        assert np.array_equal(shared_items(packed(S)), expected)
+        for begin, end in ((0, b), (-3, b // 2), (b // 2, b + 3)):  # all rows, and two parts that go too far
+            part = np.full((b, b), -1.0)
+            Kernel("count_shared", "_baseline")(packed(S), part, begin, end)  # as on older processors
+            rows = slice(max(begin, 0), end)
+            assert np.array_equal(np.tril(part)[rows], np.tril(expected)[rows])
+            assert np.array_equal(np.triu(part)[:, rows], np.triu(expected)[:, rows])
+
+
+@pytest.mark.parametrize(("p", "b", "d"), [(1, 1, 1), (63, 5, 8), (64, 70, 65), (130, 9, 13), (400, 600, 200)])
+def test_squared_sums_are_those_of_the_items_of_each_concept(p, b, d):
+    rng = np.random.default_rng(p)
+    S, X = rng.integers(0, 2, (p, b)).astype(np.uint8), rng.standard_normal((p, d))
+    assert squared_sums(X, packed(S)) == pytest.approx(((S.T @ X) ** 2).sum(axis=1), rel=1e-12)
 
 
 def test_the_combination_finds_a_tree_and_independent_concepts_and_its_description_gets_shorter():

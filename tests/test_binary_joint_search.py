@@ -5,11 +5,12 @@ import pytest
 
 from pellucid import BinaryAutoencoder
 from pellucid.binary import adaptive_search
-from pellucid.binary.bits_and_components import alternate, orthogonal_components
+from pellucid._core.kernels import alternate_each
+from pellucid.binary.bits_and_components import ROUNDS, orthogonal_components
 from pellucid.binary.joint_search import STARTS, completed, joint_concepts, search_further
 from pellucid.binary.spectrum import spectrum_of_items
 from pellucid.metrics import binary_recovery
-from support.binary_items import embed, random_bits
+from support.binary_items import alternated, embed, random_bits
 
 
 def features(X):
@@ -26,9 +27,39 @@ def noisy(p, b, d, noise, seed):
     return S, embed(S, np.ones(b), d, seed, noise)
 
 
+def alternate(X, S):
+    """Components and bits in turns, the bits in place; the share of |X|² that is left."""
+    left = np.empty(1)
+    alternate_each(np.ascontiguousarray(X), S[None], ROUNDS, left)
+    return left[0]
+
+
+@pytest.mark.parametrize(("p", "b", "d"), [(5, 2, 3), (16, 1, 8), (24, 5, 7), (33, 8, 20), (64, 11, 63), (150, 13, 40)])
+def test_every_start_takes_the_turns_that_a_plain_loop_takes(p, b, d):
+    rng = np.random.default_rng(p)
+    X = rng.standard_normal((p, d)) * np.linspace(2, 1, d)
+    X -= X.mean(axis=0)
+    starts = rng.integers(0, 2, (6, p, b)).astype(np.uint8)
+    starts[0, :, 0] = 1  # a concept that all items have stays
+    for turns in (1, 2, ROUNDS):
+        found, losses = starts.copy(), np.empty(len(starts))
+        alternate_each(X, found, turns, losses)
+        for S, after, left in zip(starts, found, losses):
+            expected, share = alternated(X, S, turns, False)
+            assert np.array_equal(after, expected)
+            assert left == pytest.approx(share, abs=1e-9)
+
+
+def test_items_that_are_all_alike_leave_the_starts_as_they_are():
+    starts = random_bits(12, 3).astype(np.uint8)
+    found = starts.copy()
+    assert alternate(np.zeros((12, 4)), found) == 1
+    assert np.array_equal(found, starts)
+
+
 def test_what_is_left_is_what_the_components_leave():
     X, bits = features(noisy(24, 4, 10, 0.2, 0)[1]), random_bits(24, 4, 9).astype(np.uint8)
-    left = alternate(X, bits, False)  # to a fixed point, so the bits belong to the components
+    left = alternate(X, bits)  # to a fixed point, so the bits belong to the components
     W = orthogonal_components(X, bits)[0]
     residual = X - (bits - bits.mean(axis=0)) @ W
     assert left == pytest.approx(np.sum(residual**2) / np.sum(X**2), abs=1e-3)
@@ -37,7 +68,7 @@ def test_what_is_left_is_what_the_components_leave():
 def test_further_search_leaves_no_more_than_before():
     X, rng = features(noisy(32, 5, 10, 0.3, 1)[1]), np.random.RandomState(0)
     S = random_bits(32, 5, 7).astype(np.uint8)
-    left = alternate(X, S, False)
+    left = alternate(X, S)
     for _ in range(4):
         S, less = search_further(X, S, left, 2, STARTS, rng)
         assert less <= left

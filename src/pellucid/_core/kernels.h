@@ -46,6 +46,25 @@ EXPORTED int64_t INDEXED(add_atoms)(int64_t n, int64_t K, int64_t d, int64_t cou
                                     int64_t first, float out[m * d]);
 #endif
 
+/* binary */
+EXPORTED int64_t KERNEL(alternate_each)(int64_t n, int64_t p, int64_t d, int64_t b, const double X[p * d],
+                                        uint8_t starts[n * p * b], int64_t turns, double losses[n]);
+EXPORTED int64_t KERNEL(turn_components)(int64_t b, int64_t d, const double along[b * d], const double mean[b],
+                                         int64_t p, int64_t first, double lengths[b], double rotation[b * d]);
+EXPORTED int64_t KERNEL(turn_bits)(int64_t b, int64_t p, double scores[b * p], const double squares[p],
+                                   const double lengths[b], int64_t first, double mean[b], double centred[b * p],
+                                   uint8_t bits[b * p], uint8_t before[b * p]);
+EXPORTED void KERNEL(count_shared)(int64_t n, int64_t n_words, const uint64_t words[n * n_words], double shared[n * n],
+                                   int64_t begin, int64_t end);
+EXPORTED int64_t KERNEL(add_squared_sums)(int64_t n, int64_t p, int64_t n_columns, int64_t n_words,
+                                          const double X[p * n_columns], const uint64_t words[n * n_words],
+                                          double squares[n]);
+EXPORTED int64_t KERNEL(nearest_bits)(int64_t n, int64_t b, const double G[b * b], const double scores[n * b],
+                                      uint8_t bits[n * b]);
+EXPORTED int64_t KERNEL(box_descent)(int64_t m, const double counts[m * m], const double sizes[m], int64_t n,
+                                     int64_t squared, double factor, double tilted, const double tilt[m],
+                                     const double q[m], const double upper[m], double z[m]);
+
 /* clusters */
 EXPORTED void KERNEL(add_pairs)(int64_t n, int64_t pairs, double H[n * n], const double rows[pairs * n],
                                 const double weights[pairs]);

@@ -12,8 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.arrays import Floats
+from pellucid._core.kernels import nearest_bits
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
-from pellucid.binary.bits_and_components import components, nearest_bits
+from pellucid.binary.bits_and_components import components
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sign_vectors import energies
 from pellucid.binary.spectrum import Spectrum, spectrum_of_items, spectrum_of_kernel

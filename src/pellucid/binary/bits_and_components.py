@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._core.arrays import FloatMatrix, Floats, Ints
-from pellucid._core.jit import kernel
+from pellucid._core.arrays import FloatMatrix, Floats
+from pellucid._core.kernels import turn_bits, turn_components
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sign_vectors import polar
 from pellucid.binary.weights import alignment, concept_overlaps, strongest
 
 ROUNDS = 30
-# sizes, lengths and eigenvalues (as a share of the largest) below this are round-off
-TINY = 1e-9
-SWEEPS = 50
 # a larger set of concepts must gain this much CKA, or this share of what is missing
 GAIN, GAIN_SHARE = 0.005, 0.1
 # concepts made of others may be this many times the rank, and must lie this close to the space
@@ -70,96 +67,18 @@ def refine_bits(features: Floats, S: Bits) -> Bits:
     """Concepts after alternating components and bits, each bit judged without its own part in the components.
 
     All features belong here, not only those of the space: what an item has outside it turns W towards the item, too.
-    """
-    bits = np.ascontiguousarray(S).copy()
-    alternate(np.ascontiguousarray(features), bits, True)
-    return distinct_concepts(bits)
-
-
-@kernel
-def alternate(X: Floats, S: Bits, leave_one_out: bool) -> float:
-    """Components W with orthogonal rows (a polar factor and lengths) and the bits that they give, in turns, in place;
-    the share of |X|² that W leaves.
-
-    W has orthogonal rows, so every bit is decided alone: ⟨x̄, w⟩/|w|² + ⟨s⟩ against ½. A concept that would end up
-    with all items or none stays as it was.
+    The products are so large that BLAS makes them; :func:`alternate_each` takes the same turns within a kernel.
     """
     p, b = S.shape
-    total, squares = 0.0, np.empty(p)
-    for i in range(p):
-        squares[i] = np.sum(X[i] * X[i])
-        total += squares[i]
-    mean, sizes, lengths, centred = np.empty(b), np.empty(b), np.empty(b), np.empty((p, b))
-    before, after, counts = S.copy(), S.copy(), np.empty(b, dtype=np.int64)
-    left = 1.0
+    squares, mean, bits = np.einsum("ij,ij->i", features, features), S.mean(axis=0), S.T.copy()
+    before, centred = bits.copy(), bits - mean[:, None]
+    lengths, rotation = np.empty(b), np.empty((b, features.shape[1]))
     for turn in range(ROUNDS):
-        count_ones(S, counts)
-        for j in range(b):
-            mean[j] = counts[j] / p
-            sizes[j] = max(p * mean[j] * (1 - mean[j]), TINY)
-        for i in range(p):
-            for j in range(b):
-                centred[i, j] = S[i, j] - mean[j]
-        along = centred.T @ X
-        if turn == 0:
-            for j in range(b):
-                lengths[j] = np.sqrt(np.sum(along[j] * along[j])) / sizes[j]
-        rotation = polar_rows(along * lengths.reshape(b, 1))
-        for j in range(b):
-            lengths[j] = max(np.sum(along[j] * rotation[j]) / sizes[j], TINY)
-        left = 1 - np.sum(lengths * lengths * sizes) / total
-        scores = X @ rotation.T
-        if leave_one_out:
-            scores -= own_part(scores, squares, centred, lengths)
-        for i in range(p):
-            for j in range(b):
-                after[i, j] = 1 if scores[i, j] > (0.5 - mean[j]) * lengths[j] else 0
-        count_ones(after, counts)
-        for j in range(b):
-            if counts[j] == 0 or counts[j] == p:
-                after[:, j] = S[:, j]
-        changed, returned = False, turn > 0
-        for i in range(p):
-            for j in range(b):
-                changed |= after[i, j] != S[i, j]
-                returned &= after[i, j] == before[i, j]
-        if not changed or returned:  # at rest, or there and back
+        if not turn_components(centred @ features, mean, p, turn == 0, lengths, rotation):
             break
-        before[:], S[:] = S, after
-    return float(left)
-
-
-@kernel
-def count_ones(S: Bits, counts: Ints) -> None:
-    """How many items have each concept."""
-    counts[:] = 0
-    for i in range(S.shape[0]):
-        for j in range(S.shape[1]):
-            counts[j] += S[i, j]
-
-
-@kernel
-def polar_rows(A: Floats) -> Floats:
-    """The orthonormal rows nearest to those of A, by the eigenvectors of AAᵀ: for few long rows far cheaper than its
-    singular values, and as exact as bits need."""
-    values, vectors = np.linalg.eigh(A @ A.T)
-    return np.ascontiguousarray(((vectors / np.sqrt(np.maximum(values, TINY * values[-1]))) @ vectors.T) @ A)
-
-
-@kernel
-def own_part(along: Floats, squares: Floats, centred: Floats, lengths: Floats) -> Floats:
-    """How much of ⟨x̄ᵢ, q⟩ is there because item i took part in finding the unit directions q, to first order.
-
-    The directions are the polar factor of A = Σ |w| s̄ x̄ᵀ, nearly D q with D = |w|² |s̄|². Item i adds |w| s̄ᵢ x̄ᵢᵀ to A,
-    which moves q by D⁻¹ of it outside the span of the directions, and inside by its antisymmetric part over Dⱼ + Dₖ.
-    """
-    pull = centred * lengths
-    stiffness = lengths**2 * (centred * centred).sum(axis=0)
-    outside = squares - (along * along).sum(axis=1)
-    both = 1 / (stiffness.reshape(-1, 1) + stiffness)
-    inside = along**2 @ both
-    own: Floats = pull * (outside.reshape(-1, 1) / stiffness + inside) - along * ((pull * along) @ both)
-    return own
+        if not turn_bits(rotation @ features.T, squares, lengths, turn == 0, mean, centred, bits, before):
+            break
+    return distinct_concepts(bits.T)
 
 
 def with_made_of_others(features: Floats, U: Floats, S: Bits, sparsity: float) -> Bits:
@@ -230,32 +149,3 @@ def components(features: Floats, S: Bits) -> Floats:
     if b and b <= features.shape[1] and np.linalg.matrix_rank(along) == b:
         return orthogonal_components(features, S)[0]
     return np.asarray(np.linalg.pinv(concept_overlaps(S), hermitian=True, rcond=1e-10) @ along)
-
-
-@kernel
-def nearest_bits(G: Floats, scores: Floats, bits: Bits) -> None:
-    """For every row, bits that minimise ‖x − sW‖², by flipping one at a time; G = WWᵀ, scores = xWᵀ.
-
-    Starts at ``bits`` and overwrites them. For orthogonal W one sweep is exact.
-    """
-    n, b = scores.shape
-    slope = np.empty(b)
-    for i in range(n):
-        for j in range(b):
-            slope[j] = scores[i, j]
-        for k in range(b):
-            if bits[i, k]:
-                for j in range(b):
-                    slope[j] -= G[k, j]
-        for _ in range(SWEEPS):
-            flips = 0
-            for j in range(b):
-                # setting bit j adds G_jj/2 − slope_j to half the loss; clearing it, G_jj/2 + slope_j
-                step = -1.0 if bits[i, j] else 1.0
-                if 0.5 * G[j, j] - step * slope[j] < 0.0:
-                    bits[i, j] = 1 - bits[i, j]
-                    for k in range(b):
-                        slope[k] -= step * G[j, k]
-                    flips += 1
-            if flips == 0:
-                break

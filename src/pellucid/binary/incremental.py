@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.jit import kernel
+from pellucid._core.kernels import box_descent
 from pellucid.binary.packed_bits import Bits, packed, shared_items
 from pellucid.binary.weights import kernel_norm
 
@@ -16,8 +16,6 @@ FIRST = 6
 REFIT = 2
 # an item that has nearly all of a concept, or nearly nothing, has all or nothing
 SNAP = 0.02
-SWEEPS = 500
-TOLERANCE = 1e-7
 
 
 def all_cuts(n: int) -> Bits:
@@ -143,54 +141,3 @@ class Assignment:
         S[:, :b], S[:, places] = self.S, self.S[:, copied]
         self.counts, self.along, self.S = counts, along, S
         self.weights = np.append(self.weights, np.zeros(more))
-
-
-@kernel
-def add_row(
-    slope: Floats, step: float, j: int, counts: Floats, sizes: Floats, n: int, squared: bool, factor: float,
-    tilted: float, tilt: Floats,
-) -> None:  # fmt: skip
-    """slope += step · (row j of H); H = (S̄ᵀS̄)^∘2, or factor · S̄ᵀS̄ + tilted · tilt tiltᵀ."""
-    share, lean = sizes[j] / n, tilted * tilt[j]
-    if squared:
-        for i in range(slope.size):
-            overlap = counts[j, i] - share * sizes[i]
-            slope[i] += step * overlap * overlap
-    else:
-        for i in range(slope.size):
-            slope[i] += step * (factor * (counts[j, i] - share * sizes[i]) + lean * tilt[i])
-
-
-@kernel
-def box_descent(
-    counts: Floats, sizes: Floats, n: int, squared: bool, factor: float, tilted: float, tilt: Floats, q: Floats,
-    upper: Floats, z: Floats,
-) -> int:  # fmt: skip
-    """Minimise ½zᵀHz + qᵀz over 0 ≤ z ≤ upper by coordinate descent from z, in place; returns the sweeps. H is that of
-    :func:`add_row`, of which only the rows of coordinates that move are ever made.
-
-    The start is the solution without the new item, so few coordinates move; the next fit corrects what is left.
-    """
-    m = z.size
-    slope = q.copy()
-    curvature = np.empty(m)
-    for j in range(m):
-        overlap = counts[j, j] - sizes[j] * sizes[j] / n
-        curvature[j] = overlap * overlap if squared else factor * overlap + tilted * tilt[j] * tilt[j]
-        if z[j] != 0.0:
-            add_row(slope, z[j], j, counts, sizes, n, squared, factor, tilted, tilt)
-    for sweep in range(SWEEPS):
-        largest, top = 0.0, 0.0
-        for j in range(m):
-            if curvature[j] <= 0.0:
-                continue
-            value = min(max(z[j] - slope[j] / curvature[j], 0.0), upper[j])
-            step = value - z[j]
-            if step != 0.0:
-                z[j] = value
-                add_row(slope, step, j, counts, sizes, n, squared, factor, tilted, tilt)
-                largest = max(largest, abs(step))
-            top = max(top, value)
-        if largest <= TOLERANCE * top:
-            return sweep + 1
-    return SWEEPS

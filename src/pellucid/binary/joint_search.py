@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import Floats
-from pellucid._core.jit import kernel
+from pellucid._core.kernels import alternate_each
 from pellucid.binary.adaptive_search import random_basis
-from pellucid.binary.bits_and_components import alternate
+from pellucid.binary.bits_and_components import ROUNDS
 from pellucid.binary.packed_bits import Bits
 
 # starts of a search, and how often some concepts of the best are drawn anew
@@ -110,16 +110,8 @@ def best_start(X: Floats, S: Bits, kept: NDArray[np.bool_], rng: np.random.Rando
     b = S.shape[1]
     leading = X[:, : b + 2] / np.linalg.norm(X[:, : b + 2], axis=0)
     fresh = leading @ rng.standard_normal((len(kept), leading.shape[1], b)) > 0
-    starts = np.where(kept[:, None], S, fresh).astype(np.uint8)
-    losses = alternate_each(X, starts)
+    starts = np.where(kept[:, None], S, fresh).astype(np.uint8, order="C")
+    losses = np.empty(len(starts))
+    alternate_each(np.ascontiguousarray(X), starts, ROUNDS, losses)
     best = int(np.argmin(losses))
     return starts[best], float(losses[best])
-
-
-@kernel
-def alternate_each(X: Floats, starts: NDArray[np.uint8]) -> Floats:
-    """Alternate components and bits of each start, in place; the share of |X|² that each leaves."""
-    losses = np.empty(len(starts))
-    for i in range(len(starts)):
-        losses[i] = alternate(X, starts[i], False)
-    return losses
