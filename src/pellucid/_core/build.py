@@ -24,10 +24,10 @@ PACKAGE = Path(__file__).parent.parent
 FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden"]
 # the header gives the size of an array where a kernel takes a pointer
 WARNINGS = ["-Wall", "-Wextra", "-Wno-psabi", "-Wno-vla-parameter", "-Wno-unknown-warning-option"]
-# a text called *.real.c or *.index.c is compiled for both of its types
+# a text called *.real.c or *.index.c is compiled for each of its types
 TYPES = {
     "real": ("REAL", {"float": "_f32", "double": "_f64"}),
-    "index": ("INDEX", {"uint16_t": "_u16", "int32_t": "_i32"}),
+    "index": ("INDEX", {"uint8_t": "_u8", "uint16_t": "_u16", "int32_t": "_i32"}),
 }
 
 

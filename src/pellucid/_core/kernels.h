@@ -6,6 +6,17 @@
 #include "lanes.h"
 
 #ifdef REAL
+/* concepts */
+EXPORTED void TYPED(square_rows)(int64_t rows, int64_t d, int64_t n, const REAL R[rows * d], const int32_t support[n],
+                                 const REAL old[n], const REAL atom[d], const REAL v[d], double inner,
+                                 int64_t positive, REAL out[d]);
+EXPORTED void TYPED(project_rows)(int64_t rows, int64_t d, int64_t n, const REAL R[rows * d], const int32_t support[n],
+                                  const REAL old[n], const REAL v[d], double inner, REAL out[n]);
+EXPORTED void TYPED(gather_rows)(int64_t rows, int64_t d, int64_t n, const REAL R[rows * d], const int32_t support[n],
+                                 const REAL old[n], const REAL atom[d], double unit, float out[n * d]);
+EXPORTED void TYPED(replace_rows)(int64_t rows, int64_t d, int64_t n, REAL R[rows * d], const int32_t support[n],
+                                  const REAL old[n], const REAL atom[d], const REAL new[n], const REAL new_atom[d]);
+
 /* manifold */
 EXPORTED void TYPED(scale_rows)(int64_t n, int64_t count, const REAL given[count], const int32_t indices[count],
                                 const int64_t pointers[n + 1], const double root[n], double factor, REAL data[count],
@@ -44,6 +55,11 @@ EXPORTED void INDEXED(image_sums)(int64_t n, int64_t K, int64_t images, int64_t 
 EXPORTED int64_t INDEXED(add_atoms)(int64_t n, int64_t K, int64_t d, int64_t count, int64_t m,
                                     const INDEX active[count], const int64_t begin[n + 1], const float table[K * d],
                                     int64_t first, float out[m * d]);
+
+/* search */
+EXPORTED void INDEXED(look_up)(int64_t queries, int64_t tokens, int64_t entries, int64_t items,
+                               const double table[queries * tokens * entries], const INDEX codes[items * tokens],
+                               int64_t first, int64_t last, double out[queries * items]);
 #endif
 
 /* binary */
@@ -102,6 +118,19 @@ EXPORTED int64_t KERNEL(cut_patches)(int64_t n, int64_t h, int64_t w, int64_t c,
                                      const float images[n * h * w * c], int64_t size, int64_t own_mean,
                                      float out[patches * d]);
 EXPORTED void KERNEL(unit_or_blank)(int64_t n, int64_t d, float rows[n * d], double contrast, uint8_t present[n]);
+
+/* search */
+EXPORTED void KERNEL(products)(int64_t q, int64_t n, int64_t d, const float queries[q * d], const float rows[n * d],
+                               float out[q * n]);
+EXPORTED void KERNEL(keep_best)(int64_t q, int64_t n, int64_t size, const float scores[q * n], const float weight[n],
+                                const float offset[q], const float shift[n], int64_t first, float best[q * size],
+                                int64_t places[q * size]);
+EXPORTED void KERNEL(inverse_lengths)(int64_t n, int64_t d, const float rows[n * d], double out[n]);
+EXPORTED void KERNEL(inverse_distances)(int64_t n, int64_t d, const float rows[n * d], const double center[d],
+                                        double out[n]);
+EXPORTED void KERNEL(cosines)(int64_t n, int64_t d, const float rows[n * d], const double query[d], double out[n]);
+EXPORTED void KERNEL(centred_cosines)(int64_t n, int64_t d, const float rows[n * d], const double query[d],
+                                      const double center[d], double out[n]);
 
 /* selection */
 EXPORTED int64_t KERNEL(log_losses)(int64_t n, int64_t D, int64_t count, int64_t size, const double columns[n * D],

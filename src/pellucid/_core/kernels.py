@@ -8,6 +8,7 @@ them. A call lets go of the interpreter's lock. A kernel that gets no memory rai
 from __future__ import annotations
 
 import ctypes
+import keyword
 import operator
 import os
 import re
@@ -26,14 +27,13 @@ DTYPES = {
     "double": ("float64",), "float": ("float32",), "int64_t": ("int64",), "int32_t": ("int32",),
     "uint64_t": ("uint64",), "uint16_t": ("uint16",), "uint8_t": ("uint8", "bool"),
 }  # fmt: skip
+TYPES = {kind: tuple(map(np.dtype, names)) for kind, names in DTYPES.items()}
 NUMBERS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "double": (ctypes.c_double, float), "float": (ctypes.c_float, float), "int64_t": (ctypes.c_int64, operator.index),
 }  # fmt: skip
 RETURNED = {"void": None, "int64_t": ctypes.c_int64, "double": ctypes.c_double}
 # families of kernels: the word that stands for their type in the header, and what it may be
 FAMILIES = {"KERNEL": ("", {"": ""}), "TYPED": build.TYPES["real"], "INDEXED": build.TYPES["index"]}
-
-_address, _buffer = ctypes.addressof, (ctypes.c_char * 0).from_buffer
 
 
 class Parameter(NamedTuple):
@@ -54,12 +54,11 @@ class Declaration(NamedTuple):
     parameters: tuple[Parameter, ...]
 
 
-class Member(NamedTuple):
-    """A kernel for one type: the function, and the parameters with the types that arrays may have or the conversion of
-    a number."""
+class Buffer:
+    """How ctypes takes an array: what it hands over is where the numbers begin."""
 
-    function: Any
-    plan: tuple[tuple[Any, bool, tuple[tuple[str, int], ...] | None], ...]
+    from_param = (ctypes.c_char * 0).from_buffer
+    at = (ctypes.c_char * 0).from_address
 
 
 @cache
@@ -94,83 +93,134 @@ class Kernel:
         As the header declares it.
     level : str or None, default=None
         Which of the compiled levels to take, ``"_baseline"`` or ``"_v3"``; None is the best for this processor.
+
+    Attributes
+    ----------
+    call : function
+        The kernel as a function of its arrays and numbers, in the header's order.
     """
 
     def __init__(self, name: str, level: str | None = None) -> None:
-        self.__name__, declaration = name, declarations()[name]
-        dimensions = {size for p in declaration.parameters for size, _ in p.shape or ()}
+        declaration = declarations()[name]
+        self.name, self._parameters = name, declaration.parameters
+        dimensions = {size for p in self._parameters for size, _ in p.shape or ()}
         self._known = {size: int(size) for size in dimensions if size.isdigit()}
-        # in C's order: where a dimension or an argument stands that is handed over
-        self._asked = [p for p in declaration.parameters if p.shape is not None or p.name not in dimensions]
-        places = {p.name: i for i, p in enumerate(self._asked)}
-        self._order: list[Any] = [places.get(p.name, p.name) for p in declaration.parameters]
-        word, kinds = FAMILIES[declaration.family]
-        self._decides = next((i for i, p in enumerate(self._asked) if p.shape is not None and p.kind == word), -1)
-        self._members: dict[Any, Member] = {}
+        self._asked = [p for p in self._parameters if p.shape or p.name not in dimensions]
+        # of a family: the word for its type, and which argument says what that is
+        self._word, kinds = FAMILIES[declaration.family]
+        self._decides = next((i for i, p in enumerate(self._asked) if p.shape and p.kind == self._word), -1)
+        # the functions for each type, and C's word for that
+        self._members: dict[Any, tuple[Any, str]] = {}
         for kind, suffix in kinds.items():
-            function = getattr(_library(), name + suffix + (level or _level()))
+            function = _library()[name + suffix + (level or _level())]
             function.restype = RETURNED[declaration.returns]
-            function.argtypes = [
-                NUMBERS[kind if p.kind == word else p.kind][0] if p.shape is None else ctypes.c_void_p
-                for p in declaration.parameters
-            ]
-            plan = []
-            for p in self._asked:
-                own = kind if p.kind == word else p.kind
-                takes = NUMBERS[own][1] if p.shape is None else tuple(map(np.dtype, DTYPES[own]))
-                plan.append((takes, p.written, p.shape))
-            self._members[np.dtype(DTYPES[kind][0]) if kind else None] = Member(function, tuple(plan))
+            function.argtypes = [Buffer if p.shape else NUMBERS[self._kind(p, kind)][0] for p in self._parameters]
+            self._members[np.dtype(DTYPES[kind][0]) if kind else None] = function, kind
+        space: dict[str, Any] = {"__name__": __name__}
+        space |= {f"_{kind}": types for kind, types in TYPES.items()}
+        space["_members"] = {key: (function, (key,)) for key, (function, _) in self._members.items()}
+        space["_refused"] = (ctypes.ArgumentError, AttributeError, KeyError, TypeError, ValueError)
+        space |= {"_index": operator.index, "_NO_MEMORY": NO_MEMORY, "_careful": self._careful}
+        exec(self._text(), space)
+        self.call: Callable[..., Any] = space[name]
 
     def __call__(self, *arguments: Any) -> Any:
-        if len(arguments) != len(self._asked):
-            names = ", ".join(p.name for p in self._asked)
-            raise TypeError(f"{self.__name__} takes {len(self._asked)} arguments ({names}), not {len(arguments)}.")
-        decides = self._decides
-        member = self._members.get(getattr(arguments[decides], "dtype", None) if decides >= 0 else None)
-        if member is None:
-            raise self._wrong(decides, arguments[decides], tuple(self._members))
-        sizes = dict(self._known)
-        values: list[Any] = []
-        for argument, (takes, written, shape) in zip(arguments, member.plan):
-            if shape is None:
-                values.append(takes(argument))
-                continue
-            try:  # a writeable buffer tells its address in a third of the time
-                address, lengths, fits = _address(_buffer(argument)), argument.shape, argument.dtype in takes
-            except (AttributeError, TypeError, ValueError):
-                address, lengths, fits = self._read_only(len(values), argument, takes, written)
-            if not fits or len(lengths) != len(shape) or address % argument.itemsize:
-                raise self._wrong(len(values), argument, takes)
-            for (size, more), length in zip(shape, lengths):
-                if sizes.setdefault(size, length - more) + more != length:
-                    raise ValueError(
-                        f"{self.__name__}: {self._asked[len(values)].name} has the shape {lengths}, which does not fit "
-                        f"the arrays before it."
-                    )
-            values.append(address)
-        result = member.function(*[values[at] if type(at) is int else sizes[at] for at in self._order])
-        if result == NO_MEMORY:
-            raise MemoryError(f"There is no memory for {self.__name__}.")
-        return result
+        return self.call(*arguments)
 
-    def _read_only(
-        self, at: int, argument: Any, takes: tuple[Any, ...], written: bool
-    ) -> tuple[int, tuple[int, ...], bool]:
-        """Address and shape of an array that cannot be written to, and whether its type is right."""
-        if not isinstance(argument, np.ndarray):
-            raise self._wrong(at, argument, takes)
-        if not argument.flags.c_contiguous:
-            name = self._asked[at].name
-            raise ValueError(f"{self.__name__}: the numbers of {name} must lie side by side, row after row.")
-        if written:
-            raise ValueError(f"{self.__name__}: {self._asked[at].name} is read-only.")
-        return argument.__array_interface__["data"][0], argument.shape, argument.dtype in takes
+    def _kind(self, p: Parameter, own: str) -> str:
+        return own if p.kind == self._word else p.kind
+
+    def _text(self) -> str:
+        """The kernel as a function in Python, written out for its parameters, since a loop over them would take longer
+        than many a kernel. What it does not know it leaves to ``_careful``, which takes it or says what is wrong::
+
+            def scale(x, y, factor):
+             try:
+              _function, _own = _members[x.dtype]
+              x_0, = x.shape
+              y_0, = y.shape
+              if (x.dtype in _own and x.flags.carray
+               and y.dtype in _double and y.flags.carray and y_0 == x_0):
+               _result = _function(x_0, x, y, factor)
+               ...
+             except _refused:
+              pass
+             return _careful(x, y, factor)
+        """
+        names = {p.name: p.name + "_" * keyword.iskeyword(p.name) for p in self._asked}
+        given = ", ".join(names.values())
+        family = self._decides >= 0
+        lines = [f"_function, _own = _members[{names[self._asked[self._decides].name] + '.dtype' if family else None}]"]
+        tests, sizes = [], {size: size for size in self._known}
+        for p in self._asked:
+            if not p.shape:
+                continue
+            array, lengths = names[p.name], [f"{p.name}_{axis}" for axis in range(len(p.shape))]
+            lines.append(f"{', '.join(lengths)}, = {array}.shape")
+            tests.append(f"{array}.dtype in _{'own' if p.kind == self._word else p.kind} and {array}.flags.carray")
+            for length, (size, more) in zip(lengths, p.shape):
+                if size in sizes:
+                    tests.append(f"{length} == {sizes[size]}" + (f" + {more}" if more else ""))
+                else:
+                    sizes[size] = f"{length} - {more}" if more else length
+                    tests += [f"{length} >= {more}"] if more else []
+        handed = [
+            sizes[p.name] if p.name in sizes else f"_index({names[p.name]})" if p.kind == "int64_t" and not p.shape
+            else names[p.name]
+            for p in self._parameters
+        ]  # fmt: skip
+        return "\n".join([
+            f"def {self.name}({given}):",
+            " try:",
+            *(f"  {line}" for line in lines),
+            f"  if {' and '.join(tests) or True}:",
+            f"   _result = _function({', '.join(handed)})",
+            "   if _result != _NO_MEMORY:",
+            "    return _result",
+            f"   raise MemoryError('There is no memory for {self.name}.')",
+            " except _refused:",
+            "  pass",
+            f" return _careful({given})",
+        ])  # fmt: skip
+
+    def _careful(self, *arguments: Any) -> Any:
+        """The same for arrays that may not be written to, and with a sentence for whatever is wrong."""
+        decides = self._decides
+        key = getattr(arguments[decides], "dtype", None) if decides >= 0 else None
+        if key not in self._members:
+            raise self._wrong(decides, arguments[decides], tuple(self._members))
+        function, own = self._members[key]
+        values: dict[str, Any] = dict(self._known)
+        for at, (argument, p) in enumerate(zip(arguments, self._asked)):
+            kind = self._kind(p, own)
+            if not p.shape:
+                values[p.name] = NUMBERS[kind][1](argument)
+                continue
+            accepted = TYPES[kind]
+            if not isinstance(argument, np.ndarray) or argument.dtype not in accepted or argument.ndim != len(p.shape):
+                raise self._wrong(at, argument, accepted)
+            flags = argument.flags
+            if not flags.c_contiguous or not flags.aligned:
+                raise ValueError(
+                    f"{self.name}: the numbers of {p.name} must lie side by side, row after row, and aligned."
+                )
+            if p.written and not flags.writeable:
+                raise ValueError(f"{self.name}: {p.name} is read-only.")
+            for (size, more), length in zip(p.shape, argument.shape):
+                if length < more or values.setdefault(size, length - more) + more != length:
+                    shape = f"{p.name} has the shape {argument.shape}"
+                    raise ValueError(f"{self.name}: {shape}, which does not fit the arrays before it.")
+            values[p.name] = argument if flags.writeable else Buffer.at(argument.__array_interface__["data"][0])
+        result = function(*[values[p.name] for p in self._parameters])
+        if result == NO_MEMORY:
+            raise MemoryError(f"There is no memory for {self.name}.")
+        return result
 
     def _wrong(self, at: int, argument: Any, accepted: tuple[Any, ...]) -> TypeError:
         name, shape = self._asked[at].name, self._asked[at].shape
         wanted = f"{' or '.join(map(str, accepted))} of {len(shape or ())} dimensions"
         got = f"{argument.dtype} of {argument.ndim}" if isinstance(argument, np.ndarray) else type(argument).__name__
-        return TypeError(f"{self.__name__}: {name} must be {wanted}, not {got}.")
+        return TypeError(f"{self.name}: {name} must be {wanted}, not {got}.")
 
 
 @cache
@@ -193,8 +243,8 @@ def _level() -> str:
     return "_v3" if asked() == 3 else "_baseline"
 
 
-def __getattr__(name: str) -> Kernel:
+def __getattr__(name: str) -> Callable[..., Any]:
     if name not in declarations():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = Kernel(name)
+    found = globals()[name] = Kernel(name).call
     return found

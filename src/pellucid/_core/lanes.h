@@ -27,8 +27,8 @@
 #define EXPORTED __attribute__((visibility("default")))
 #endif
 
-/* KERNEL(name) is what Python calls as name; TYPED exists for REAL = float and double, INDEXED for INDEX = uint16_t
-   and int32_t: files called *.real.c and *.index.c are compiled for both */
+/* KERNEL(name) is what Python calls as name; TYPED exists for REAL = float and double, INDEXED for INDEX = uint8_t,
+   uint16_t and int32_t: files called *.real.c and *.index.c are compiled for each */
 #define KERNEL(name) JOINED(name, LEVEL)
 #ifdef REAL
 #define TYPED(name) KERNEL(JOINED(name, REAL_SUFFIX))

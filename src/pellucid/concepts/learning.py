@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from pellucid._core.arrays import normalised_or
-from pellucid._core.jit import kernel
+from pellucid._core.kernels import gather_rows, project_rows, replace_rows, square_rows
 from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.concepts.labels import Indicator
 from pellucid.solvers import nnls
@@ -169,8 +169,8 @@ def update_atoms(
 
 
 def residual(X: Floats, codes: Floats, atoms: Floats) -> Floats:
-    """R = X − AB."""
-    R = np.empty(X.shape, dtype=X.dtype)
+    """R = X − AB, in the widest precision of the three."""
+    R = np.empty(X.shape, dtype=np.result_type(X, codes, atoms))
 
     def part(start: int, stop: int) -> None:
         np.subtract(X[start:stop], codes[start:stop] @ atoms, out=R[start:stop])
@@ -199,10 +199,14 @@ def atom_step(rest: Remainder, update: str, scratch: NDArray[np.float32]) -> Flo
 
 class Remainder:
     """E = R[support] + old ⊗ atom, what is left for one atom to explain, never formed: each product is one pass over
-    the residual's rows."""
+    the residual's rows, in their precision."""
 
     def __init__(self, R: Floats, support: NDArray[np.int32], old: Floats, atom: Floats) -> None:
-        self.R, self.support, self.old, self.atom = R, support, old, atom.copy()
+        self.R, self.support, self.atom = R, support.astype(np.int32, copy=False), atom.copy()
+        self.old, self.direction = self._like_rows(old), self._like_rows(self.atom)
+
+    def _like_rows(self, vector: Floats) -> Floats:
+        return np.ascontiguousarray(vector, dtype=self.R.dtype)
 
     def narrow(self, out: NDArray[np.float32]) -> Remainder:
         """E up to a factor, in float32: an atom step needs no more digits, and its passes read half as much memory."""
@@ -210,7 +214,7 @@ class Remainder:
         unit = 1 / float(self.old.max())  # so that no scale of the data over- or underflows
 
         def part(start: int, stop: int) -> None:
-            gather_rows(self.R, self.support[start:stop], self.old[start:stop], self.atom, unit, E[start:stop])
+            gather_rows(self.R, self.support[start:stop], self.old[start:stop], self.direction, unit, E[start:stop])
 
         run_rows(part, self.support.size, min_rows=PASS_ROWS)
         whole = np.arange(self.support.size, dtype=np.int32)
@@ -225,23 +229,23 @@ class Remainder:
         return self._square(v, True)
 
     def _square(self, v: Floats, positive: bool) -> Floats:
-        v = v.astype(self.R.dtype, copy=False)
-        inner = self.R.dtype.type(self.atom @ v)
+        v = self._like_rows(v)
+        inner = float(self.direction @ v)
         parts: dict[int, Floats] = {}
 
         def part(start: int, stop: int) -> None:
             parts[start] = np.zeros(v.size, dtype=self.R.dtype)
-            square_rows(
-                self.R, self.support[start:stop], self.old[start:stop], self.atom, v, inner, positive, parts[start]
-            )
+            rows, old = self.support[start:stop], self.old[start:stop]
+            square_rows(self.R, rows, old, self.direction, v, inner, positive, parts[start])
 
         run_rows(part, self.support.size, min_rows=PASS_ROWS)
         return np.asarray(sum(parts[start].astype(np.float64) for start in sorted(parts)))
 
     def project(self, v: Floats) -> Floats:
         """Ev."""
+        v = self._like_rows(v)
+        inner = float(self.direction @ v)
         out = np.empty(self.support.size, dtype=self.R.dtype)
-        inner = self.R.dtype.type(self.atom @ v)
 
         def part(start: int, stop: int) -> None:
             project_rows(self.R, self.support[start:stop], self.old[start:stop], v, inner, out[start:stop])
@@ -255,59 +259,13 @@ class Remainder:
 
     def replace(self, new: Floats, atom: Floats) -> None:
         """Put E − new ⊗ atom back into the residual."""
+        new, atom = self._like_rows(new), self._like_rows(atom)
 
         def part(start: int, stop: int) -> None:
-            replace_rows(self.R, self.support[start:stop], self.old[start:stop], self.atom, new[start:stop], atom)
+            rows, old = self.support[start:stop], self.old[start:stop]
+            replace_rows(self.R, rows, old, self.direction, new[start:stop], atom)
 
         run_rows(part, self.support.size, min_rows=PASS_ROWS)
-
-
-@kernel
-def square_rows(
-    R: Floats, support: NDArray[np.int32], old: Floats, atom: Floats, v: Floats, inner: float, positive: bool,
-    out: Floats,
-) -> None:  # fmt: skip
-    along = inner * 0
-    for i in range(len(support)):
-        row = support[i]
-        t = old[i] * inner
-        for k in range(len(v)):
-            t += R[row, k] * v[k]
-        if positive and t < 0:
-            continue
-        for k in range(len(v)):
-            out[k] += t * R[row, k]
-        along += t * old[i]
-    for k in range(len(v)):
-        out[k] += along * atom[k]
-
-
-@kernel
-def gather_rows(
-    R: Floats, support: NDArray[np.int32], old: Floats, atom: Floats, unit: float, out: NDArray[np.float32]
-) -> None:
-    for i in range(len(support)):
-        for k in range(len(atom)):
-            out[i, k] = unit * (R[support[i], k] + old[i] * atom[k])
-
-
-@kernel
-def project_rows(R: Floats, support: NDArray[np.int32], old: Floats, v: Floats, inner: float, out: Floats) -> None:
-    for i in range(len(support)):
-        t = old[i] * inner
-        for k in range(len(v)):
-            t += R[support[i], k] * v[k]
-        out[i] = t
-
-
-@kernel
-def replace_rows(
-    R: Floats, support: NDArray[np.int32], old: Floats, old_atom: Floats, new: Floats, atom: Floats
-) -> None:
-    for i in range(len(support)):
-        row = support[i]
-        for k in range(len(atom)):
-            R[row, k] += old[i] * old_atom[k] - new[i] * atom[k]
 
 
 def _reseed(R: Floats, members: Indicator, atoms: Floats, m: int, codes: Floats, ridge: float) -> int:

@@ -1,4 +1,4 @@
-"""Rows in blocks, and the kernels that every engine needs: exact cosines, and the best of many scores."""
+"""Rows in blocks, their lengths, and exact cosines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pellucid._core.jit import kernel
+from pellucid._core import kernels
 from pellucid._core.threads import run_rows
 
 Singles = NDArray[np.float32]
@@ -43,14 +43,11 @@ class Rows:
             low, high = max(start, int(self.starts[s])), min(stop, int(self.starts[s + 1]))
             for begin in range(low, high, size):
                 end = min(begin + size, high)
-                yield begin, read_only(self.segments[s][begin - self.starts[s] : end - self.starts[s]])
+                yield begin, _singles(self.segments[s][begin - self.starts[s] : end - self.starts[s]])
 
 
-def read_only(rows: NDArray[Any]) -> Singles:
-    """Contiguous float32 that may not be written to: a kernel is compiled anew for every other kind of array."""
-    view: Singles = np.ascontiguousarray(rows, dtype=np.float32).view()
-    view.flags.writeable = False
-    return view
+def _singles(rows: NDArray[Any]) -> Singles:
+    return np.ascontiguousarray(rows, dtype=np.float32)
 
 
 def inverse_lengths(rows: NDArray[Any]) -> Doubles:
@@ -59,7 +56,7 @@ def inverse_lengths(rows: NDArray[Any]) -> Doubles:
 
     def part(start: int, stop: int) -> None:
         for begin, block in Rows([rows]).blocks(start, stop, 4096):
-            _inverse_lengths(block, out[begin : begin + len(block)])
+            kernels.inverse_lengths(block, out[begin : begin + len(block)])
 
     run_rows(part, len(rows), min_rows=4096)
     return out
@@ -71,7 +68,7 @@ def inverse_distances(rows: NDArray[Any], center: Doubles) -> Doubles:
 
     def part(start: int, stop: int) -> None:
         for begin, block in Rows([rows]).blocks(start, stop, 4096):
-            _inverse_distances(block, center, out[begin : begin + len(block)])
+            kernels.inverse_distances(block, center, out[begin : begin + len(block)])
 
     run_rows(part, len(rows), min_rows=4096)
     return out
@@ -82,95 +79,7 @@ def cosines(rows: NDArray[Any], query: Doubles, center: Doubles | None = None) -
     a ``center`` they are those of the rows at unit length with it taken out, ĉ − μ."""
     out = np.empty(len(rows))
     if center is None:
-        _cosines(read_only(rows), query, out)
+        kernels.cosines(_singles(rows), query, out)
     else:
-        _centred_cosines(read_only(rows), query, center, out)
+        kernels.centred_cosines(_singles(rows), query, center, out)
     return out
-
-
-@kernel
-def _inverse_lengths(rows: Singles, out: Doubles) -> None:
-    for i in range(rows.shape[0]):
-        total = 0.0
-        for j in range(rows.shape[1]):
-            total += np.float64(rows[i, j]) * np.float64(rows[i, j])
-        out[i] = 1.0 / np.sqrt(total) if total > 0.0 else 0.0
-
-
-@kernel
-def _cosines(rows: Singles, query: Doubles, out: Doubles) -> None:
-    for i in range(rows.shape[0]):
-        product, total = 0.0, 0.0
-        for j in range(rows.shape[1]):
-            product += np.float64(rows[i, j]) * query[j]
-            total += np.float64(rows[i, j]) * np.float64(rows[i, j])
-        out[i] = product / np.sqrt(total) if total > 0.0 else 0.0
-
-
-@kernel
-def _inverse_distances(rows: Singles, center: Doubles, out: Doubles) -> None:
-    for i in range(rows.shape[0]):
-        total = 0.0
-        for j in range(rows.shape[1]):
-            total += np.float64(rows[i, j]) * np.float64(rows[i, j])
-        out[i] = 0.0
-        if total > 0.0:
-            inverse, left = 1.0 / np.sqrt(total), 0.0
-            for j in range(rows.shape[1]):
-                z = np.float64(rows[i, j]) * inverse - center[j]
-                left += z * z
-            if left > 0.0:
-                out[i] = 1.0 / np.sqrt(left)
-
-
-@kernel
-def _centred_cosines(rows: Singles, query: Doubles, center: Doubles, out: Doubles) -> None:
-    for i in range(rows.shape[0]):
-        total = 0.0
-        for j in range(rows.shape[1]):
-            total += np.float64(rows[i, j]) * np.float64(rows[i, j])
-        out[i] = 0.0
-        if total > 0.0:
-            inverse, product, left = 1.0 / np.sqrt(total), 0.0, 0.0
-            for j in range(rows.shape[1]):
-                z = np.float64(rows[i, j]) * inverse - center[j]
-                product += z * query[j]
-                left += z * z
-            if left > 0.0:
-                out[i] = product / np.sqrt(left)
-
-
-@kernel
-def products(queries: Singles, rows: Singles, out: Singles) -> None:
-    """queries · rowsᵀ; for a few queries faster than BLAS, since every row is read once and nothing else is moved."""
-    for i in range(rows.shape[0]):
-        for q in range(queries.shape[0]):
-            total = np.float32(0.0)
-            for j in range(rows.shape[1]):
-                total += rows[i, j] * queries[q, j]
-            out[q, i] = total
-
-
-@kernel
-def keep_best(
-    scores: Singles, weight: Singles, offset: Singles, shift: Singles, first: int, best: Singles, places: Positions
-) -> None:
-    """Put scores (q, m)·weight (m,) − offset (q,)·shift (m,) into heaps of the best (q, K), smallest first; NaN never
-    gets in."""
-    for i in range(scores.shape[0]):
-        heap, place = best[i], places[i]
-        for j in range(scores.shape[1]):
-            score = scores[i, j] * weight[j] - offset[i] * shift[j]
-            if score > heap[0]:
-                hole = 0
-                while True:
-                    child = 2 * hole + 1
-                    if child >= heap.size:
-                        break
-                    if child + 1 < heap.size and heap[child + 1] < heap[child]:
-                        child += 1
-                    if heap[child] >= score:
-                        break
-                    heap[hole], place[hole] = heap[child], place[child]
-                    hole = child
-                heap[hole], place[hole] = score, first + j

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.arrays import unit_rows
 from pellucid._core.checks import as_array, as_matrix, check_finite
-from pellucid._core.jit import kernel
+from pellucid._core.kernels import look_up
 from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.metrics import top_k
 from pellucid.search.tokens import TokenQueries, codebook, unit_tokens
@@ -209,13 +209,18 @@ class TokenPool:
         lengths = np.linalg.norm(rows.astype(np.float64), axis=1) * np.sqrt(self.codes.shape[1])
         inverse = 1 / np.where(lengths > 0, lengths, np.inf)
         out = np.empty((len(rows), len(self)))
-        size = max(1, ENTRIES // (self.codes.shape[1] * self.codebook.shape[1]))
+        entries = self.codebook.shape[1]
+        # a look-up trusts its codes; those that a byte, or two, cannot get wrong need no check
+        if entries <= np.iinfo(self.codes.dtype).max and self.codes.max() >= entries:
+            raise ValueError(f"codes has {self.codes.max()}; there are {entries} entries, from 0.")
+        codes = self.codes.view(np.int32) if self.codes.dtype == np.uint32 else self.codes
+        size = max(1, ENTRIES // (self.codes.shape[1] * entries))
         for start in range(0, len(rows), size):
             block = slice(start, start + size)
             table = self.table(rows[block]) * inverse[block, None, None]
 
             def part(first: int, last: int, table: NDArray[Any] = table, block: slice = block) -> None:
-                look_up(table, self.codes[first:last], out[block, first:last])
+                look_up(table, codes, first, last, out[block])
 
             run_rows(part, len(self), min_rows=4096)
         return out
@@ -332,14 +337,3 @@ class TokenPool:
     def _entries(self, codes: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.float32]:
         token = np.arange(codes.shape[1]) if len(self.codebook) > 1 else 0
         return np.asarray(self.codebook[token, codes].reshape(len(codes), -1))
-
-
-@kernel
-def look_up(table: NDArray[Any], codes: NDArray[Any], out: NDArray[Any]) -> None:
-    """out[q, i] = Σ_t table[q, t, codes[i, t]]."""
-    for q in range(table.shape[0]):
-        for i in range(codes.shape[0]):
-            total = 0.0
-            for t in range(codes.shape[1]):
-                total += table[q, t, codes[i, t]]
-            out[q, i] = total

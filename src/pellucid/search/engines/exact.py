@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import unit_rows
+from pellucid._core.kernels import keep_best, products
 from pellucid._core.threads import run_rows
 from pellucid.search._rows import (
     Doubles,
@@ -20,8 +21,6 @@ from pellucid.search._rows import (
     cosines,
     inverse_distances,
     inverse_lengths,
-    keep_best,
-    products,
 )
 from pellucid.search.engines import Engine
 from pellucid.search.engines._filters import matching
