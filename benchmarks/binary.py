@@ -107,7 +107,7 @@ def by_items(results: Path) -> None:
         "| --- " * 9 + "|",
     ]
     for ratio, decibel in ((2, 3), (8, 0)):
-        BinaryAutoencoder(random_state=0).fit(planted("independent", 20, ratio, decibel, 0)[0])  # compiles
+        BinaryAutoencoder(random_state=0).fit(planted("independent", 20, ratio, decibel, 0)[0])  # warm
     for name, settings, seeds in (
         ("chosen on", CHOSEN_ON, range(700, 704)),
         ("kept back", KEPT_BACK, range(12_200, 12_206)),
@@ -143,7 +143,7 @@ def measured(setting, p, seed):
 def one(task, model, problem, rounds=2):
     """Seconds of a fit, and how well it does."""
     if rounds > 1:
-        model.fit(problem.X)  # the first compiles
+        model.fit(problem.X)  # warm
     row = compare(task, {"ours": lambda: model.fit(problem.X)}, rounds=rounds)
     found = binary_recovery(model.concepts_, problem.S)
     row.agreement = f"{found.exact} of {problem.S.shape[1]} exact, {found.false} false, CKA {model.cka_:.3f}"
@@ -182,7 +182,7 @@ def weights_beside_peers(used, p=4000, b=1000):
         cp.Problem(cp.Minimize(cp.quad_form(x, cp.psd_wrap(square)) - 2 * right @ x)).solve(solver=cp.CLARABEL)
         kept["cvxpy, Clarabel"] = np.maximum(x.value, 0) * top / size
 
-    ours()  # compiles
+    ours()  # warm
     row = compare(
         f"weights, p = 4 000, b = 1 000, {used} used",
         {"ours": ours, "SciPy NNLS": scipy, "cvxpy, Clarabel": clarabel},

@@ -39,7 +39,7 @@ def layouts(X: np.ndarray, folder: Path) -> None:
     collection, positions = Collection.create(folder / "scenes", X), np.arange(len(X))
     axes = layout.Axes(collection, positions)
     start = layout.pca(collection, positions, axes, lambda done: None)
-    layout.neighbours(collection, positions[:200], axes, start[:200], lambda done: None)  # compiles
+    layout.neighbours(collection, positions[:200], axes, start[:200], lambda done: None)  # warm
     coordinates = np.concatenate([block for _, block in axes.blocks(collection, positions)])
     makers = {
         "principal components": lambda: layout.pca(collection, positions, axes, lambda done: None),

@@ -125,7 +125,7 @@ def circumstances(*packages: str) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "machine": platform.machine(),
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba", *packages)},
+        "packages": {name: version(name) for name in ("numpy", "scipy", "scikit-learn", *packages)},
     }
 
 

@@ -75,7 +75,7 @@ def nearest(n=1_000_000, n_atoms=16_384):
     cells = build_cells(atoms)
     index = faiss.IndexFlatIP(X.shape[1])
     index.add(atoms)
-    nearest_atoms(X[:512], atoms, cells)  # compiles
+    nearest_atoms(X[:512], atoms, cells)  # warm
     part = X[:20_000]
     trial = compare("tiles", {str(size): lambda size=size: tiled(part, atoms, *size) for size in TILES}, rounds=2)
     size = TILES[int(np.argmin(list(trial.best.values())))]
@@ -112,7 +112,7 @@ def levels(n=200_000, n_atoms=16_384, rounds=6):
         "NumPy, tiles of 256 × 1024": lambda: nearest_by_product(X, atoms),
     }
     for way in (coarse, cells):
-        nearest_atoms(X[:512], atoms, way)  # compiles
+        nearest_atoms(X[:512], atoms, way)  # warm
     times, found = {name: [] for name in ways}, {}
     for turn in range(rounds):
         for name, way in ways.items():
@@ -176,7 +176,7 @@ def codes(n=24, n_atoms=8192, n_components=384):
     active = active_atoms(X, present, atoms, 0.3)
     A = active.sparse(n_atoms).astype(np.float32)
     zeros = PairStatistics(np.zeros((n_atoms, n_atoms)), np.zeros((n_atoms, n_atoms)))
-    add_whole_images(active, n, zeros)  # compiles
+    add_whole_images(active, n, zeros)  # warm
     sum_of_atoms(active, table, 0, 2)
     told = f"{len(active.active) / len(X):.0f} of {n_atoms} atoms active in a patch"
     encode = compare(
@@ -293,7 +293,7 @@ def growth(sizes=(7_500, 15_000, 30_000, 60_000), n_atoms=4096, few=(250, 500, 1
 
 
 def stages(what, model, images, sizes):
-    model.partial_fit(images[:200]).solve().transform(images[:100])  # makes the dictionary and compiles
+    model.partial_fit(images[:200]).solve().transform(images[:100])  # makes the dictionary
     names = ("statistics", "eigenvectors", "vectors")
     spent = {name: [] for name in names}
     for n in sizes:  # statistics are added to those there are

@@ -82,7 +82,7 @@ def measure(folder: Path, workers: int) -> dict[str, Any]:
         X, Y = (Blocks(folder, name, client=client) for name in ("vector", "concepts"))
         found |= {"rows": len(X), "parts": len(X.parts)}
         few = np.arange(4096)
-        fit(Blocks(X.take(few), client=client), Y.take(few) > 0, 1)  # compiles
+        fit(Blocks(X.take(few), client=client), Y.take(few) > 0, 1)  # warm
         with passes(client) as taken:
             X.beside(Y).total(energy)
             model = fit(X, Y, SWEEPS)

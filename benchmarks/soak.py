@@ -193,7 +193,7 @@ def soak_explorer(seconds: float, rate: float) -> dict[str, Any]:
 
         while not ready(ask("/api/status")):
             time.sleep(0.5)
-        for call in range(9):  # the first use compiles, which may take longer than a request may
+        for call in range(9):  # the first of each makes what the later ones find
             while True:
                 try:
                     read(call, "0")

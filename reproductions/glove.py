@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
+import tempfile
+from functools import cache
 from math import gcd
+from pathlib import Path
 
 import numpy as np
-from numba import njit
+
+from pellucid._core.build import compiler, this_machine
 
 # entries of one row that are visited in a row, which is much faster than jumping from each to the next
 RUN = 64
@@ -37,34 +43,25 @@ def glove(counts, n_components, *, epochs=10, rate=0.05, ceiling=100.0, power=0.
     return (parameters[0] + parameters[1])[:, :n_components]
 
 
-@njit(cache=True, fastmath=True)
+@cache
+def library():
+    """The loop, compiled like the package's own kernels, but with sums in any order."""
+    command, _ = compiler(this_machine())
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "glove.so"
+        source = Path(__file__).with_name("glove.c")
+        options = ["-O3", "-march=native", "-ffast-math", "-fPIC", "-shared"]
+        subprocess.run([*command, *options, str(source), "-o", str(made), "-lm"], check=True)
+        loop = ctypes.CDLL(str(made)).epoch
+    numbers, pointer = (ctypes.c_int64, ctypes.c_double), ctypes.c_void_p
+    loop.argtypes = [numbers[0]] * 3 + [pointer] * 5 + [numbers[1]] * 2 + [pointer] * 4 + [ctypes.c_float]
+    loop.restype = ctypes.c_double
+    return loop
+
+
 def epoch(step, runs, columns, counts, ceiling, power, W, C, W2, C2, rate):
-    rows, first, last = runs
-    n = W.shape[1] - 1
-    total, size, run = 0.0, len(rows), 0
-    rate = np.float32(rate)
-    a, b = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
-    for _ in range(size):
-        run = (run + step) % size
-        w, w2 = W[rows[run]], W2[rows[run]]
-        for k in range(first[run], last[run]):
-            c, c2 = C[columns[k]], C2[columns[k]]
-            error = w[n] + c[n] - np.float32(np.log(counts[k]))
-            for j in range(n):
-                error += w[j] * c[j]
-            weight = np.float32(1.0 if counts[k] >= ceiling else (counts[k] / ceiling) ** power)
-            total += weight * error * error
-            step_size = weight * error
-            for j in range(n):
-                a[j], b[j] = step_size * c[j], step_size * w[j]
-            for j in range(n):
-                w[j] -= rate * a[j] / np.sqrt(w2[j])
-                w2[j] += a[j] * a[j]
-            for j in range(n):
-                c[j] -= rate * b[j] / np.sqrt(c2[j])
-                c2[j] += b[j] * b[j]
-            w[n] -= rate * step_size / np.sqrt(w2[n])
-            c[n] -= rate * step_size / np.sqrt(c2[n])
-            w2[n] += step_size * step_size
-            c2[n] += step_size * step_size
-    return total
+    given = [np.ascontiguousarray(part, dtype=np.int64) for part in runs]
+    given += [np.ascontiguousarray(columns, dtype=np.int32), np.ascontiguousarray(counts, dtype=np.float32)]
+    addresses = [array.ctypes.data for array in given]
+    trained = [array.ctypes.data for array in (W, C, W2, C2)]
+    return library()(step, len(given[0]), W.shape[1] - 1, *addresses, ceiling, power, *trained, rate)

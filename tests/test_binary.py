@@ -335,3 +335,12 @@ def test_concepts_that_stand_out_do_not_hide_the_weaker_ones():
     items = S @ W + 0.01 * rng.standard_normal((256, 12))
     assert 0 < signal_rank(np.linalg.svd(items - items.mean(axis=0), compute_uv=False), 256, 12) < 12
     assert binary_recovery(BinaryAutoencoder(random_state=0).fit(items).concepts_, S).exact == 12
+
+
+def test_a_model_in_single_precision_reads_bits_as_well():
+    """A file may hold its numbers in another type or order than a fit leaves them in."""
+    X = noisy(random_bits(50, 4, 8), 10, 0.02)
+    model = BinaryAutoencoder(random_state=0).fit(X)
+    bits = model.transform(X)
+    model.overlaps_ = np.asfortranarray(model.overlaps_, dtype=np.float32)
+    assert np.array_equal(model.transform(X), bits)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pellucid import BinaryAutoencoder
-from pellucid.binary import adaptive_search
 from pellucid._core.kernels import alternate_each
+from pellucid.binary import adaptive_search
 from pellucid.binary.bits_and_components import ROUNDS, orthogonal_components
 from pellucid.binary.joint_search import STARTS, completed, joint_concepts, search_further
 from pellucid.binary.spectrum import spectrum_of_items

@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import pellucid
+from pellucid._core import kernels
 from pellucid.manifold import (
     GraphStatistics,
     LassoCode,
@@ -22,7 +23,7 @@ from pellucid.manifold import (
     ThresholdCode,
     spectral,
 )
-from pellucid.manifold.nearest import build_cells, nearest_atoms, nearest_by_product, search_cells
+from pellucid.manifold.nearest import build_cells, mean_directions, nearest_atoms, nearest_by_product
 from pellucid.manifold.neighbour_operators import (
     first_differences,
     local_weights,
@@ -138,6 +139,38 @@ def test_lanczos_finds_what_the_dense_solver_finds():
     exact = linalg.eigh(np.diag(degree) - C, np.diag(mass), eigvals_only=True)[1:7]
     assert values == pytest.approx(exact, rel=1e-4)
     assert P * mass @ P.T == pytest.approx(np.eye(6), abs=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_a_sparse_matrix(dtype):
+    rng = np.random.default_rng(0)
+    dense = rng.standard_normal((30, 30)) * (np.arange(30) > rng.integers(0, 31, 30)[:, None])
+    dense[7] = 0
+    A = sparse.csr_array(dense, dtype=dtype)
+    indices, pointers = A.indices.astype(np.int32), A.indptr.astype(np.int64)
+    root, x, data, sums, y = rng.random(30), rng.random(30), np.empty_like(A.data), np.full(30, 5.0), np.full(30, 5.0)
+    for start, stop in ((0, 11), (11, 28)):
+        spectral.scale_rows(A.data, indices, pointers, root, 0.5, data, sums, start, stop)
+        spectral.sparse_rows(A.data, indices, pointers, x, y, start, stop)
+    scaled = 0.5 * root[:, None] * A.toarray().astype(np.float64) * root
+    assert data[: pointers[28]] == pytest.approx(scaled[:28][A.toarray()[:28] != 0], rel=1e-6)
+    assert sums == pytest.approx(np.append(np.abs(scaled).sum(axis=1)[:28], [5, 5]), rel=1e-12)
+    assert y == pytest.approx(np.append((A.toarray().astype(np.float64) @ x)[:28], [5, 5]), rel=1e-12)
+
+
+def test_any_indices_and_numbers_of_a_graph_will_do_unless_they_point_outside():
+    rng = np.random.default_rng(2)
+    C = np.triu(rng.random((80, 80)) < 0.2, 1).astype(int)
+    C += C.T
+    graph, mass = sparse.csr_array(C), np.full(80, 1 / 80)
+    values, P = solve_diagonal(C.sum(axis=1).astype(float), graph.astype(float), mass, mass, 4, True)
+    graph.indices, graph.indptr = graph.indices.astype(np.int64), graph.indptr.astype(np.int64)
+    again = solve_diagonal(C.sum(axis=1).astype(float), graph, mass, mass, 4, True)
+    assert np.array_equal(again[0], values)
+    assert np.array_equal(again[1], P)
+    graph.indices[3] = 80
+    with pytest.raises(ValueError, match="ind"):
+        solve_diagonal(C.sum(axis=1).astype(float), graph, mass, mass, 4, True)
 
 
 @pytest.mark.parametrize("constraint", ["frequency", "degree"])
@@ -296,25 +329,84 @@ def test_the_nearest_atom_is_the_nearest(K, d):
     assert np.mean(exact[np.arange(len(X)), found] >= exact.max(axis=1) - 1e-6) > 0.95
 
 
-@settings(max_examples=20)
-@given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([1e-3, 0.1, 1.0]))
-def test_cells_never_hide_the_nearest(seed, d, spread):
-    """Directions in clumps, atoms repeated, rows equal to atoms or opposite to all of them."""
+def clumped(seed, d, spread):
+    """Rows, and atoms in clumps of directions, some repeated: rows equal to atoms or opposite to all of them too."""
     rng = np.random.default_rng(seed)
     clumps = rng.standard_normal((9, d))
     atoms = unit(clumps[rng.integers(0, 9, 2100)] + spread * rng.standard_normal((2100, d)))
-    X = np.concatenate([atoms[:100], -atoms[:50], unit(rng.standard_normal((100, d)))])
-    cells = build_cells(atoms)
-    near = cells.centres @ X.T
+    return np.concatenate([atoms[:100], -atoms[:50], unit(rng.standard_normal((100, d)))]), atoms
+
+
+def searched(name, X, cells, near, level=None):
+    """Which atom is nearest to each row, and its product, as a kernel finds it."""
     which, best = np.empty(len(X), np.int64), np.empty(len(X), np.float32)
-    cosine, sine = (function(cells.angle).astype(np.float32) for function in (np.cos, np.sin))
-    search_cells(X, near, cosine, sine, cells.tiles, cells.begin, which, best)
+    bounds = [cells.reach]
+    if cells.exact:
+        bounds = [function(cells.angle).astype(np.float32) for function in (np.cos, np.sin)]
+    kernels.Kernel(name, level)(X, np.ascontiguousarray(near), *bounds, cells.tiles, cells.begin, which, best)
+    return cells.names[which], best
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([1e-3, 0.1, 1.0]))
+def test_cells_never_hide_the_nearest(seed, d, spread):
+    X, atoms = clumped(seed, d, spread)
+    cells = build_cells(atoms)
+    which, _ = searched("search_cells", X, cells, cells.centres @ X.T)
     exact = X.astype(np.float64) @ atoms.T
-    assert exact[np.arange(len(X)), cells.names[which]] == pytest.approx(exact.max(axis=1), abs=2e-6)
+    assert exact[np.arange(len(X)), which] == pytest.approx(exact.max(axis=1), abs=2e-6)
     # the approximate search may miss, but what it names has the cosine it says
     found, cosines = nearest_atoms(X, atoms, build_cells(atoms, exact=False))
     assert cosines == pytest.approx(exact[np.arange(len(X)), found], abs=2e-6)
     assert np.mean(cosines[:100] > 1 - 1e-5) > 0.9
+
+
+@pytest.mark.parametrize("d", [3, 12, 31])
+def test_the_approximate_search_looks_where_it_should(d):
+    """Into the nearest cell and those not farther than the middle of what is nearest, and nowhere else."""
+    X, atoms = clumped(d, d, 0.3)
+    cells = build_cells(atoms, exact=False)
+    near = cells.centres @ X.T
+    found, best = searched("search_near_cells", X, cells, near)
+    cell = np.empty(len(atoms), np.int64)
+    cell[cells.names] = np.repeat(np.arange(len(cells.centres)), 16 * np.diff(cells.begin))
+    products = X.astype(np.float64) @ atoms.T
+    angles = np.arccos(np.clip(near.T.astype(np.float64), -1, 1))
+    home = near.argmax(axis=0)
+    own = np.where(cell == home[:, None], products, -2).max(axis=1)
+    limit = (angles.min(axis=1) + np.arccos(np.minimum(own, 1))) / 2 + cells.reach
+    allowed = angles <= limit[:, None]
+    allowed[np.arange(len(X)), home] = True
+    assert 0 < allowed.mean() < 1
+    expected = np.where(allowed[:, cell], products, -2).max(axis=1)
+    assert best == pytest.approx(expected, abs=2e-6)
+    assert products[np.arange(len(X)), found] == pytest.approx(expected, abs=2e-6)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_rows_are_searched_as_if_they_were_alone_on_any_machine(exact):
+    X, atoms = clumped(5, 17, 0.3)
+    cells = build_cells(atoms, exact)
+    name, near = "search_cells" if exact else "search_near_cells", cells.centres @ X.T
+    which, best = searched(name, X, cells, near)
+    for rows in (slice(0, 1), slice(7, 9), slice(60, 63), slice(1, 130), slice(0, 0)):
+        some = searched(name, X[rows], cells, near[:, rows])
+        assert np.array_equal(some[0], which[rows])
+        assert np.array_equal(some[1], best[rows])
+    other = searched(name, X, cells, near, "_baseline")
+    assert np.array_equal(other[0], which)
+    assert np.array_equal(other[1], best)
+
+
+def test_means_are_those_of_the_rows_with_a_label():
+    rng = np.random.default_rng(0)
+    X, labels, before = unit(rng.standard_normal((90, 5))), rng.integers(0, 8, 90), unit(rng.standard_normal((9, 5)))
+    centres, counts = mean_directions(X, labels, before)
+    assert np.array_equal(counts, np.bincount(labels, minlength=9))
+    for label in range(8):
+        mean = X[labels == label].astype(np.float64).sum(axis=0)
+        assert centres[label] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+    assert np.array_equal(centres[8], before[8])
 
 
 def test_spherical_kmeans_finds_bundles_and_never_gets_worse():

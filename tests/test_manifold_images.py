@@ -15,11 +15,18 @@ import pellucid
 from pellucid._core.arrays import unit_rows
 from pellucid.manifold import PatchManifoldTransform, WordManifoldTransform
 from pellucid.manifold.nearest import build_cells
-from pellucid.manifold.nearest_codes import graph_of_codes, nearest_codes
-from pellucid.manifold.patches import Images, context_means, mirrored, patch_rows
+from pellucid.manifold.nearest_codes import graph_of_codes, nearest_codes, pooled
+from pellucid.manifold.patches import Images, context_means, mirrored, patch_rows, unit_or_blank
 from pellucid.manifold.spectral import solve_pairs
 from pellucid.manifold.statistics import PairStatistics
-from pellucid.manifold.threshold_codes import active_atoms, add_near_patches, add_whole_images
+from pellucid.manifold.threshold_codes import (
+    ActiveAtoms,
+    above,
+    active_atoms,
+    add_near_patches,
+    add_whole_images,
+    sum_of_atoms,
+)
 from pellucid.metrics import cosine_neighbours, neighbour_vote, soft_knn_accuracy
 from pellucid.metrics.neighbours import merge_neighbours
 
@@ -69,11 +76,62 @@ def test_a_mirrored_patch_is_the_patch_of_the_mirrored_image():
     assert np.array_equal(rows[:, mirrored(4, 3)], flipped)
 
 
+@pytest.mark.parametrize("c", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 5])
+def test_patches_of_any_size_are_cut_and_their_means_taken_out(size, c):
+    images = np.random.default_rng(0).random((2, 6, 9, c)).astype(np.float32)
+    images[1, :5, :5] = 0.3  # a flat patch leaves exactly nothing
+    raw = np.concatenate([literal_patches(image, size) for image in images])
+    assert np.array_equal(patch_rows(images, size, "none", 1), raw)
+    found, own = patch_rows(images, size, "own", 1), raw.reshape(-1, size * size, c).astype(np.float64)
+    assert found == pytest.approx((own - own.mean(axis=1, keepdims=True)).reshape(raw.shape), abs=1e-6)
+    assert not found[len(raw) // 2].any()
+
+
+@pytest.mark.parametrize("d", [1, 7, 12, 36, 100])
+def test_rows_get_unit_length_where_they_have_contrast(d):
+    rows = np.random.default_rng(0).standard_normal((40, d)).astype(np.float32)
+    rows[3], rows[5] = 0, 1e-3
+    rows[8:10] = [np.full(d, 1e-8), np.full(d, 1e18)]
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
+    found, present = rows.copy(), np.empty(40, bool)
+    unit_or_blank(found, 0.1, present)
+    assert np.array_equal(present, lengths >= 0.1)
+    expected = np.where(present[:, None], rows / np.maximum(lengths, 1e-30)[:, None], 0)
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 8, 45, 200])
+@pytest.mark.parametrize(("pool", "stride"), [(4, 2), (3, 3), (1, 2), (9, 1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_windows_are_summed(d, pool, stride, dtype):
+    patches = np.random.default_rng(0).standard_normal((2, 8, 5, d)).astype(np.float32)
+    patches[1, :5, :3] = 0  # some windows are blank
+    shape = tuple(max(length - pool, 0) // stride + 1 for length in (8, 5))
+    out = np.empty((2, shape[0] * shape[1] * d), dtype)
+    pooled(lambda i: [patches[i]], 2, shape, pool, stride, [out])
+    for image, found in zip(patches.astype(np.float64), out):
+        cells = np.array(
+            [
+                image[i : i + pool, j : j + pool].sum(axis=(0, 1))
+                for i in range(0, shape[0] * stride, stride)
+                for j in range(0, shape[1] * stride, stride)
+            ]
+        )
+        cells /= np.maximum(np.linalg.norm(cells, axis=1, keepdims=True), 1e-30)
+        expected = cells / np.sqrt(max(1, cells.any(axis=1).sum()))
+        assert found == pytest.approx(expected.ravel(), abs=1e-6 if dtype == np.float32 else 1e-3)
+
+
 @pytest.mark.parametrize("context", [1, 2, 100])
-def test_the_graph_counts_neighbours(context):
+@pytest.mark.parametrize("most", [2**32 - 1, 40])  # counts of more than this take another way
+@pytest.mark.parametrize("K", [6, 150])
+def test_the_graph_counts_neighbours(context, most, K, monkeypatch):
+    monkeypatch.setattr("pellucid.manifold.nearest_codes.MOST", most)
     rng = np.random.default_rng(0)
-    codes = rng.integers(-1, 6, (4, 5, 7)).astype(np.int32)
-    C = np.zeros((6, 6))
+    codes = rng.integers(-1, 6, (4, 5, 7)).astype(np.int32) * (K // 6)
+    codes = np.where(codes < 0, np.int32(-1), codes + rng.integers(0, K // 6, codes.shape, dtype=np.int32))
+    C = np.zeros((K, K))
     for image in codes:
         for i in range(5):
             for j in range(7):
@@ -82,13 +140,13 @@ def test_the_graph_counts_neighbours(context):
                         near = abs(i - y) <= context and abs(j - x) <= context and (i, j) != (y, x)
                         if near and image[i, j] >= 0 and image[y, x] >= 0:
                             C[image[i, j], image[y, x]] += 1
-    found = graph_of_codes(codes, 6, context)
+    found = graph_of_codes(codes, K, context)
     assert np.array_equal(found.together.toarray(), C)
-    assert np.array_equal(found.counts, np.bincount(codes[codes >= 0], minlength=6))
-    halves = graph_of_codes(codes[:1], 6, context) + graph_of_codes(codes[1:], 6, context)
+    assert np.array_equal(found.counts, np.bincount(codes[codes >= 0], minlength=K))
+    halves = graph_of_codes(codes[:1], K, context) + graph_of_codes(codes[1:], K, context)
     assert np.array_equal(halves.together.toarray(), C)
     if context == 100:  # the complete graph: Σ over images of (Σα)(Σα)ᵀ without the patches themselves
-        sums = np.array([np.bincount(image[image >= 0], minlength=6) for image in codes])
+        sums = np.array([np.bincount(image[image >= 0], minlength=K) for image in codes])
         assert np.array_equal(C, sums.T @ sums - np.diag(sums.sum(axis=0)))
 
 
@@ -100,6 +158,69 @@ def some_codes(n=4, rows=5, columns=6, K=10, seed=0):
     present = rng.random(len(X)) > 0.1
     dense = ((np.float32(0.3) <= X @ atoms.T) & present[:, None]).astype(float)
     return active_atoms(X, present, atoms, 0.3), dense, (n, rows, columns, K)
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.int32])
+@pytest.mark.parametrize("K", [1, 63, 64, 200])
+def test_atoms_above_the_threshold(K, kind):
+    products = np.random.default_rng(0).random((30, K)).astype(np.float32)
+    products[:, -1], products[4] = 0.75, np.nan
+    present = np.arange(30) % 7 != 3
+    active, counts = np.empty((30, K), kind), np.empty(30, np.int64)
+    used = above(products, np.float32(0.75), present, active, counts)
+    expected = (products >= 0.75) & present[:, None]
+    assert np.array_equal(counts, expected.sum(axis=1))
+    assert np.array_equal(active.ravel()[:used], np.nonzero(expected)[1])
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.int32])
+@pytest.mark.parametrize("K", [5, 16, 77])
+def test_pairs_of_atoms_and_their_sums_are_counted(K, kind):
+    rng = np.random.default_rng(K)
+    dense = rng.random((60, K)) < np.linspace(0, 0.9, K)
+    dense[[0, 7, 59]] = False
+    codes = ActiveAtoms(np.nonzero(dense)[1].astype(kind), np.concatenate([[0], dense.sum(axis=1).cumsum()]))
+    before = rng.integers(0, 9, (K, K)) * 1.0
+    found = PairStatistics(np.zeros((K, K)), before + before.T)
+    add_whole_images(codes, 4, found)
+    assert np.array_equal(found.second - before - before.T, 15 * (dense.T.astype(int) @ dense))
+    sums = dense.reshape(4, 15, K).sum(axis=1)
+    assert np.array_equal(found.together, sums.T @ sums)
+    for d in (1, 8, 37, 110):
+        table = rng.standard_normal((K, d)).astype(np.float32)
+        expected = dense @ table.astype(np.float64)
+        expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-30)
+        assert sum_of_atoms(codes, table, 0, 60) == pytest.approx(expected, abs=1e-5)
+        assert sum_of_atoms(codes, table, 7, 9) == pytest.approx(expected[7:9], abs=1e-5)
+
+
+def test_more_pairs_than_16_bits_can_count():
+    n = 140_000
+    codes = ActiveAtoms(np.tile(np.array([1, 2], np.uint16), n), 2 * np.arange(n + 1))
+    found = PairStatistics(np.zeros((4, 4)), np.zeros((4, 4)))
+    add_whole_images(codes, n, found)
+    expected = np.zeros((4, 4))
+    expected[1:3, 1:3] = n
+    assert np.array_equal(found.second, expected)
+    assert np.array_equal(found.together, expected)
+
+
+def test_more_atoms_than_can_be_counted_at_once_are_refused(monkeypatch):
+    monkeypatch.setattr("pellucid.manifold.threshold_codes.MOST", 3)
+    codes = ActiveAtoms(np.arange(4, dtype=np.uint16), np.array([0, 2, 4]))
+    with pytest.raises(ValueError, match="4 active atoms are too many"):
+        add_whole_images(codes, 1, PairStatistics(np.zeros((9, 9)), np.zeros((9, 9))))
+
+
+@pytest.mark.parametrize(
+    ("active", "begin"), [([0, 9], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 2, 1]), ([0, 1], [0, 1, 5])]
+)
+def test_codes_over_other_atoms_are_refused(active, begin):
+    codes = ActiveAtoms(np.array(active, np.int32), np.array(begin))
+    with pytest.raises(ValueError, match="not over the atoms"):
+        add_whole_images(codes, 1, PairStatistics(np.zeros((9, 9)), np.zeros((9, 9))))
+    with pytest.raises(ValueError, match="not over the atoms"):
+        sum_of_atoms(codes, np.zeros((9, 3), np.float32), 0, 2)
 
 
 def literal_cost(dense, n, rows, columns, context):

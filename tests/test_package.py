@@ -97,7 +97,7 @@ def loaded_after(statement):
 
 
 def test_import_is_lazy():
-    heavy = {"numpy", "scipy", "sklearn", "numba", "pyarrow", "click", "rich", "safetensors"}
+    heavy = {"numpy", "scipy", "sklearn", "pyarrow", "click", "rich", "safetensors"}
     assert not loaded_after("import pellucid") & heavy
     assert not loaded_after("import pellucid.cli") & (heavy - {"click"})
 

@@ -1,7 +1,7 @@
 /* Components W with orthogonal rows (a polar factor and lengths) and the bits that they give, in turns.
 
-   W has orthogonal rows, so every bit is decided alone: ⟨x̄, w⟩/|w|² + ⟨s⟩ against ½. What belongs to a concept lies side
-   by side: bits, centred bits and scores are (b, p), components (b, d). */
+   W has orthogonal rows, so every bit is decided alone: ⟨x̄, w⟩/|w|² + ⟨s⟩ against ½. What belongs to a concept lies
+   side by side: bits, centred bits and scores are (b, p), components (b, d). */
 #include "eigen.h"
 #include "kernels.h"
 
@@ -10,12 +10,12 @@
 /* at least this is the stiffness of a concept, even if all items have it or none */
 #define FLAT 1e-30
 /* rows and columns of a product that are made at a time */
-#define TALL 4
+#define TALL 5
 #define WIDE 8
 /* items whose own part is taken out at a time: what belongs to them fits into a core's cache */
 #define ITEMS 64
 
-/* Four rows of a product, eight columns of them: every sum in the order of its terms. */
+/* Five rows of a product, eight columns of them: every sum in the order of its terms. */
 static inline void multiply_tile(const double *a[TALL], const double *B, int64_t n, int64_t terms, double *c[TALL]) {
     lanes_f64 left[TALL] = {{0}}, right[TALL] = {{0}};
     for (int64_t k = 0; k < terms; k++) {
@@ -96,10 +96,11 @@ static inline void centre_bits(int64_t p, int64_t b, const uint8_t *bits, double
 /* numbers of room that take_own_part needs */
 #define OWN_ROOM(b) ((b) * (b) + (b) + (4 * (b) + 1) * ITEMS)
 
-/* Take out of the scores ⟨x̄ᵢ, q⟩ what is there because item i took part in finding the unit directions q, to first order.
+/* Take out of the scores ⟨x̄ᵢ, q⟩ what is there because item i took part in finding the unit directions q, to first
+   order.
 
-   The directions are the polar factor of A = Σ |w| s̄ x̄ᵀ, nearly Dq with D = |w|²|s̄|². Item i adds |w|s̄ᵢx̄ᵢᵀ to A, which
-   moves q by D⁻¹ of it outside the span of the directions, and inside by its antisymmetric part over Dⱼ + Dₖ. */
+   The directions are the polar factor of A = Σ |w| s̄ x̄ᵀ, nearly Dq with D = |w|²|s̄|². Item i adds |w|s̄ᵢx̄ᵢᵀ to A,
+   which moves q by D⁻¹ of it outside the span of the directions, and inside by its antisymmetric part over Dⱼ + Dₖ. */
 static inline void take_own_part(int64_t p, int64_t b, const double *squares, const double *centred,
                                  const double *lengths, double *scores, double *room) {
     double *both = room, *stiffness = both + b * b, *outside = stiffness + b, *energy = outside + ITEMS;
@@ -131,8 +132,8 @@ static inline void take_own_part(int64_t p, int64_t b, const double *squares, co
     }
 }
 
-/* The bits that the scores ⟨x̄, w⟩/|w| give, in place; false if they are at rest, or there and back. A concept that would
-   end up with all items or none stays as it was. `after` is room for as many bits. */
+/* The bits that the scores ⟨x̄, w⟩/|w| give, in place; false if they are at rest, or there and back. A concept that
+   would end up with all items or none stays as it was. `after` is room for as many bits. */
 static inline bool move_bits(int64_t p, int64_t b, const double *scores, const double *lengths, bool first,
                              double *mean, double *centred, uint8_t *bits, uint8_t *before, uint8_t *after) {
     for (int64_t j = 0; j < b; j++) {
@@ -181,7 +182,8 @@ EXPORTED int64_t KERNEL(turn_bits)(int64_t b, int64_t p, double *scores, const d
    last components of start k leave. */
 EXPORTED int64_t KERNEL(alternate_each)(int64_t n, int64_t p, int64_t d, int64_t b, const double *X, uint8_t *starts,
                                         int64_t turns, double *losses) {
-    double *turned = ROOM(double, d * p), *sets = ROOM(double, 2 * b * (p + d + 1)), *room = ROOM(double, ROWS_ROOM(b, d));
+    double *turned = ROOM(double, d * p), *sets = ROOM(double, 2 * b * (p + d + 1));
+    double *room = ROOM(double, ROWS_ROOM(b, d));
     uint8_t *octets = ROOM(uint8_t, 3 * b * p);
     if (!turned || !sets || !room || !octets) {
         free(turned), free(sets), free(room), free(octets);

@@ -173,9 +173,10 @@ class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         check_is_fitted(self, "concepts_")
         data = self._items(X, reset=False)
         bits = np.zeros((len(data), len(self.components_)), dtype=np.uint8)
+        overlaps = np.require(self.overlaps_, np.float64, ["C", "A"])  # a file may have others
         for start in range(0, len(data), BLOCK):
             rows = slice(start, start + BLOCK)
-            nearest_bits(self.overlaps_, np.ascontiguousarray(self._scores(data[rows])), bits[rows])
+            nearest_bits(overlaps, np.ascontiguousarray(self._scores(data[rows])), bits[rows])
         return bits
 
     def inverse_transform(self, X: ArrayLike) -> Floats:

@@ -67,7 +67,7 @@ def refine_bits(features: Floats, S: Bits) -> Bits:
     """Concepts after alternating components and bits, each bit judged without its own part in the components.
 
     All features belong here, not only those of the space: what an item has outside it turns W towards the item, too.
-    The products are so large that BLAS makes them; :func:`alternate_each` takes the same turns within a kernel.
+    The products are so large that BLAS makes them; the kernel ``alternate_each`` takes the same turns by itself.
     """
     p, b = S.shape
     squares, mean, bits = np.einsum("ij,ij->i", features, features), S.mean(axis=0), S.T.copy()

@@ -1,5 +1,5 @@
-/* Weights of concepts that grow with the items: a quadratic between bounds, of which only those rows are ever made whose
-   coordinates move. */
+/* Weights of concepts that grow with the items: a quadratic between bounds, of which only those rows are ever made
+   whose coordinates move. */
 #include "kernels.h"
 
 #define SWEEPS 500

@@ -42,7 +42,7 @@ class Assignment:
         noise: np.random.RandomState | None = None,
     ) -> None:
         self.items, self.simplicity, self.min_weight, self.noise = items, simplicity, min_weight, noise
-        self.S, self.weights = S, weights.copy()
+        self.S, self.weights = S, weights.astype(np.float64)
         first = items[: len(S)]
         self.counts = shared_items(packed(S))
         self.along = S.T @ first

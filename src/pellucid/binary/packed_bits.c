@@ -31,7 +31,7 @@ static inline __attribute__((always_inline)) void count_rows(int64_t n, int64_t 
 }
 
 #if defined(__x86_64__) && defined(__AVX2__)
-/* With AVX-512 the bits of eight words are counted by one instruction, in half the time. Counts are exact either way. */
+/* With AVX-512 one instruction counts the bits of eight words, in half the time. Counts are exact either way. */
 __attribute__((target("avx512f,avx512vpopcntdq"))) static void count_rows_wide(int64_t n, int64_t n_words,
                                                                                const uint64_t *words, double *shared,
                                                                                int64_t begin, int64_t end) {

@@ -45,17 +45,20 @@ static int64_t take_long_row(uint32_t *row, uint64_t *more, int64_t K, int32_t *
 
 /* Rows of the graph from `first` on, for codes (n, height, width): how often each atom is at most `context` away from
    atom a in both directions, in the same image; a place is not its own neighbour. Entries are written one after the
-   other, and lengths tells how many each row has; none is counted more than `most` times before it is put aside. Returns
-   how many they are. */
+   other, and lengths tells how many each row has; counts are put aside before one can be more than `most`. Returns how
+   many entries there are. */
 EXPORTED int64_t KERNEL(graph_rows)(int64_t n, int64_t height, int64_t width, int64_t present, int64_t K, int64_t room,
                                     int64_t rows, const int32_t *codes, const int64_t *order, const int64_t *starts,
                                     int64_t first, int64_t context, int64_t most, int32_t *indices, float *values,
                                     int64_t *lengths) {
     (void)n, (void)present, (void)room;
-    uint32_t *store = ROOM(uint32_t, K + 65), *row = store + 1; /* before it is counted what has no code */
+    uint32_t *counts = ROOM(uint32_t, K + 65), *row = counts;
     uint64_t *more = ROOM(uint64_t, K);
-    bool got = store && more;
-    if (got) memset(store, 0, (size_t)(K + 65) * sizeof *store), memset(more, 0, (size_t)K * sizeof *more);
+    bool got = counts && more;
+    if (got) {
+        memset(counts, 0, (size_t)(K + 65) * sizeof *counts), memset(more, 0, (size_t)K * sizeof *more);
+        row = counts + 1; /* what has no code, -1, is counted before it */
+    }
     int64_t used = 0;
     for (int64_t atom = first; got && atom < first + rows; atom++) {
         int64_t counted = 0;
@@ -78,7 +81,7 @@ EXPORTED int64_t KERNEL(graph_rows)(int64_t n, int64_t height, int64_t width, in
                                       : take_row(row, K, indices + used, values + used);
         used += lengths[atom - first];
     }
-    free(store), free(more);
+    free(counts), free(more);
     return got ? used : NO_MEMORY;
 }
 
@@ -92,7 +95,7 @@ static inline __attribute__((always_inline)) void pool_lanes(const float *corner
     memcpy(out, sums, (size_t)lanes * sizeof *sums);
 }
 
-/* Sums of patch vectors (height, width, d) over windows, of unit length at each place; all together have unit length. */
+/* Sums of patch vectors (height, width, d) over windows, of unit length at each place, and then all together. */
 EXPORTED void KERNEL(pool_windows)(int64_t height, int64_t width, int64_t d, int64_t rows, int64_t columns,
                                    const float *patches, int64_t pool, int64_t stride, float *out) {
     int64_t places = 0, line = width * d;

@@ -11,12 +11,12 @@ from scipy import sparse
 
 from pellucid._core.kernels import graph_rows, pool_windows, positions_by_code
 from pellucid._core.threads import run_rows
-from pellucid.manifold.nearest import Cells, Floats32, Integers, nearest_atoms
+from pellucid.manifold.nearest import Cells, Floats32, nearest_atoms
 from pellucid.manifold.statistics import GraphStatistics
 
 Codes = NDArray[np.int32]
 BLANK = -1
-# an entry of the graph is counted in 32 bits as long as it cannot be more than this
+# what 32 bits can count; longer counts are added up elsewhere
 MOST = 2**32 - 1
 
 

@@ -1,7 +1,7 @@
 /* The nearest of unit atoms that stand in cells, for some rows at a time.
 
-   A cell is loaded once for all rows that have to look into it, and several of them are multiplied with it at once. Each
-   row goes through its cells as it would alone: first that of the nearest centre, then the others in their order. */
+   A cell is loaded once for all rows that have to look into it, and several of them are multiplied with it at once.
+   Each row goes through its cells as it would alone: first that of the nearest centre, then the others in order. */
 #include "kernels.h"
 #include "marks.h"
 
@@ -19,12 +19,12 @@
 #define SLACK 2e-6f
 #define PI 3.14159265358979323846
 
-/* Rows X (n, d), their products near (G, n) with the centres of cells, and atoms (tiles, d, LANES), of which those of cell
-   h are in the tiles begin[h] to begin[h + 1].
+/* Rows X (n, d), their products near (G, n) with the centres of cells, and atoms (tiles, d, LANES), of which those of
+   cell h are in the tiles begin[h] to begin[h + 1].
 
-   Of each row: the largest product so far, best, and which atom's it is; home and top, the cell of the nearest centre and
-   the product with that; numbers that tell into which cells it has to look, and a mark if it is this one. The rows that
-   look into a cell are listed; where those of a cell end in the list when all are in it, `end` says. */
+   Of each row: the largest product so far, best, and which atom's it is; home and top, the cell of the nearest centre
+   and the product with that; numbers that tell into which cells it has to look, and a mark if it is this one. `rows`
+   lists those that look into a cell or, one cell after the other, all; then `end` says where those of a cell end. */
 typedef struct {
     int64_t n, d, G;
     const float *X, *near, *tiles;

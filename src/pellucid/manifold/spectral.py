@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from pellucid._core.arrays import Floats, Ints

@@ -44,7 +44,7 @@ static inline bool all_known(const INDEX *active, int64_t n, int64_t K) {
 /* For every atom the rows in which it is active, and where in their lists it stands: those of atom a from starts[a]
    on. Returns whether the codes are some of K atoms at all. */
 EXPORTED int64_t INDEXED(inverted)(int64_t n, int64_t K, int64_t count, const INDEX *active, const int64_t *begin,
-                                int32_t *rows, int32_t *places, int64_t *starts) {
+                                   int32_t *rows, int32_t *places, int64_t *starts) {
     bool known = begin[0] == 0 && begin[n] == count;
     for (int64_t i = 0; i < n; i++) known &= begin[i] <= begin[i + 1];
     if (!known || !all_known(active, count, K)) return false;
@@ -60,10 +60,11 @@ EXPORTED int64_t INDEXED(inverted)(int64_t n, int64_t K, int64_t count, const IN
     return true;
 }
 
-/* Add a block of counts to a symmetric matrix, at rows from a and columns from b on, and to its mirror image. */
-static inline __attribute__((always_inline)) void add_block(const uint16_t *counts, int64_t wide, int64_t a, int64_t rows,
-                                                            int64_t b, int64_t columns, bool below, double weight,
-                                                            double *second, int64_t K) {
+/* Add a block of counts to a symmetric matrix, at rows from a and columns from b on, and to its mirror image, which is
+   `below` all of these rows or only partly. */
+static inline __attribute__((always_inline)) void add_block(const uint16_t *counts, int64_t wide, int64_t a,
+                                                            int64_t rows, int64_t b, int64_t columns, bool below,
+                                                            double weight, double *second, int64_t K) {
     double sums[LINE][LINE];
     for (int64_t t = 0; t < rows; t++)
         for (int64_t j = 0; j < columns; j++) {
@@ -92,8 +93,8 @@ static void add_counts(uint16_t *counts, int64_t wide, int64_t a, int64_t rows, 
     memset(counts, 0, (size_t)(rows * wide) * sizeof *counts);
 }
 
-/* In how many codes atoms a and b are active, times a weight, is added to second[a, b], for a from first to last; counted
-   in 16 bits, so that a row stays in cache, for b ≥ a alone. */
+/* In how many codes atoms a and b are active, times a weight, is added to second[a, b], for a from first to last;
+   counted in 16 bits, so that a row stays in cache, for b ≥ a alone. */
 EXPORTED int64_t INDEXED(count_pairs)(int64_t n, int64_t K, int64_t count, const INDEX *active, const int64_t *begin,
                                       const int32_t *rows, const int32_t *places, const int64_t *starts, int64_t first,
                                       int64_t last, double weight, double *second) {

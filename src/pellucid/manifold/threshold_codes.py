@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pellucid._core.arrays import Floats
 from pellucid._core.kernels import above, add_atoms, count_pairs, image_sums, inverted
 from pellucid._core.threads import run_rows
 from pellucid.manifold.nearest import Floats32, Integers
@@ -19,6 +18,8 @@ from pellucid.manifold.statistics import PairStatistics
 ROWS = 128
 # columns of a product of image sums that one thread makes at a time
 STRIPE = 256
+# active atoms that are counted at once: their places are kept in 32 bits
+MOST = 2**31 - 1
 # numbers in a dense block of codes
 DENSE = 1 << 24
 FOREIGN = "These codes are not over the atoms that they are used with."
@@ -64,6 +65,8 @@ def active_atoms(rows: Floats32, present: NDArray[np.bool_], atoms: Floats32, th
 def add_whole_images(codes: ActiveAtoms, n: int, statistics: PairStatistics) -> None:
     """All patches of an image are neighbours, those without an active atom included: to second comes m Σ ααᵀ and to
     together Σ (Σα)(Σα)ᵀ, m being the number of patches of an image."""
+    if len(codes.active) > MOST:
+        raise ValueError(f"{len(codes.active)} active atoms are too many to count at once: use less memory.")
     second, together = statistics.second, statistics.together
     K, each = len(second), len(codes) // n
     rows, places = (np.empty(len(codes.active), dtype=np.int32) for _ in range(2))
