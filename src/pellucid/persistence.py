@@ -37,6 +37,7 @@ MODELS = {
     "CenteredNormalizer": "pellucid.preparation",
     "CombinedConcepts": "pellucid.binary",
     "CommonalityClustering": "pellucid.clusters",
+    "ConceptErasure": "pellucid.concepts",
     "ConceptSubspaces": "pellucid.concepts",
     "IsometryPursuit": "pellucid.selection",
     "IterativeAssignment": "pellucid.binary",

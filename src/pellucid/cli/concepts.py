@@ -8,6 +8,7 @@ from pellucid.cli import LazyGroup
 
 COMMANDS = {
     "caption": ("concepts_caption", "Say in words what each concept holds."),
+    "erase": ("concepts_erase", "Write vectors from which no linear predictor can tell a concept."),
     "evaluate": ("concepts_evaluate", "Measure how well each concept finds items that share it."),
     "fit": ("concepts_fit", "Learn a positive cone for each concept."),
     "project": ("concepts_project", "Write the part of vectors that one concept holds, or the shares of all."),

@@ -49,7 +49,8 @@ def command(
     """Write the part of VECTORS that a concept holds, or say how much of each is which concept.
 
     With --concept, each row becomes the nearest point of the concept's cone; with --without alone, what is left of it.
-    With neither, each row becomes the shares of all concepts, which are printed if no output is named.
+    With neither, each row becomes the shares of all concepts, which are printed if no output is named. To take a
+    concept out so that nothing of it can be told any more, use `concepts erase`.
 
     \b
     Examples:

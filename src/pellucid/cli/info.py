@@ -67,10 +67,12 @@ def model(path: Path) -> dict[str, Any]:
             name: list(np.shape(getattr(fitted, name))) for name in fitted._fitted_arrays if hasattr(fitted, name)
         },
     }
-    if hasattr(fitted, "concept_names_"):
+    if hasattr(fitted, "groups_") and hasattr(fitted, "concept_names_"):
         sizes = np.bincount(fitted.groups_, minlength=len(fitted.concept_names_)).tolist()
         found["concepts"] = dict(zip(map(str, fitted.concept_names_), sizes))
         found["gate"] = hasattr(fitted, "gate_coef_")
+    elif hasattr(fitted, "cross_covariance_"):
+        found["erased"] = [str(name) for name in fitted.concept_names_]
     found |= fitted_values(fitted)
     return found
 

@@ -1,9 +1,18 @@
 """Concept subspaces (paper 1, SLiCS): which concepts is this vector made of?"""
 
 from pellucid.concepts.cones import Cones
+from pellucid.concepts.erasure import ConceptErasure, ErasureCertificate
 from pellucid.concepts.estimator import ConceptSubspaces
 from pellucid.concepts.model_selection import AtomCounts
 from pellucid.concepts.stability import Stability
 from pellucid.concepts.zero_shot import zero_shot_labels
 
-__all__ = ["AtomCounts", "ConceptSubspaces", "Cones", "Stability", "zero_shot_labels"]
+__all__ = [
+    "AtomCounts",
+    "ConceptErasure",
+    "ConceptSubspaces",
+    "Cones",
+    "ErasureCertificate",
+    "Stability",
+    "zero_shot_labels",
+]

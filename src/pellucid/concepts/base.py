@@ -208,7 +208,9 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         return self._of_rows(partial(Cones.project, concept=concept), X, self.n_features_in_)
 
     def remove(self, X: Any, concept: Names) -> Any:
-        """Take a concept out of each row: no atom of it points along what is left.
+        """Take the part out of each row that a concept's cone explains: no atom of it points along what is left.
+
+        This is not erasure: a linear probe still reads the concept off what is left.
 
         Parameters
         ----------
@@ -226,6 +228,10 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         ------
         ValueError
             If a concept is not known.
+
+        See Also
+        --------
+        pellucid.concepts.ConceptErasure : Leaves nothing that a linear predictor could tell the concept by.
 
         Examples
         --------
