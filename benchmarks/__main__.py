@@ -11,6 +11,7 @@ ALL = (
     "memory",
     "growth",
     "concepts",
+    "erasure",
     "search",
     "raw_rows",
     "many_rows",

@@ -9,6 +9,7 @@ from binary import binary_pictures
 from cli import command_screens
 from clusters import cluster_pictures
 from concepts import concept_pictures
+from erasure import erasure_pictures
 from manifold import manifold_pictures
 from rich.console import Console
 from selection import selection_pictures
@@ -35,6 +36,7 @@ def demo_screen() -> None:
 if __name__ == "__main__":
     demo_screen()
     concept_pictures(HERE)
+    erasure_pictures(HERE)
     command_screens(HERE)
     selection_pictures(HERE)
     binary_pictures(HERE)
