@@ -15,7 +15,7 @@ from pellucid.clusters.coding import Sums
 from pellucid.clusters.objective import Dictionary
 from pellucid.manifold import SparseManifoldTransform
 from pellucid.manifold.image_statistics import part_images
-from pellucid.manifold.row_statistics import part_statistics
+from pellucid.manifold.row_statistics import part_statistics, row_statistics
 from pellucid.manifold.words import part_texts
 from pellucid.metrics import clustering_error
 from pellucid.rows import Blocks, TextBlocks
@@ -238,9 +238,9 @@ def test_statistics_of_blocks_are_those_of_the_parts_added_up(settings):
     fitted = SparseManifoldTransform(3, n_atoms=20, random_state=0, **settings).fit(Blocks(X, rows=200))
     again = SparseManifoldTransform(3, n_atoms=20, random_state=0, **settings)
     again._seed, again.code_ = np.random.RandomState(0), fitted.code_
-    total = again._statistics(X[:200], None, None)
+    total = row_statistics(again, X[:200], None, None)
     for start in (200, 400):
-        total = total + again._statistics(X[start : start + 200], None, None)
+        total = total + row_statistics(again, X[start : start + 200], None, None)
     for name in ("cost", "second"):
         difference = getattr(fitted.statistics_, name) - getattr(total, name)
         assert abs(difference).max() < 1e-9
