@@ -18,7 +18,8 @@ class KernelsBuildHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         path = Path(self.root) / "src" / "pellucid" / "_core" / "build.py"
         spec = importlib.util.spec_from_file_location("pellucid_build", path)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         kernels = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(kernels)
         target = os.environ.get("PELLUCID_TARGET") or kernels.this_machine()

@@ -12,9 +12,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import pellucid
 from pellucid import ConceptSubspaces
 from pellucid.concepts.labels import align, as_indicator
-from pellucid.concepts.learning import solve_codes, svd_atoms, total_error, update_atoms
+from pellucid.concepts.learning import Remainder, solve_codes, svd_atoms, total_error, update_atoms
 from pellucid.datasets import load_scenes
 from pellucid.preparation import CenteredNormalizer
+from support.levels import at_each_level
 from support.oracles import nonnegative_least_squares, planted_cones
 
 
@@ -208,6 +209,74 @@ def test_start_is_the_supervised_svd(rng):
         np.testing.assert_allclose(np.abs(np.einsum("ij,ij->i", atoms, right)), 1, atol=1e-9)
         up = np.square(np.maximum(data @ atoms.T, 0)).sum(axis=0)
         assert (up >= np.square(np.minimum(data @ atoms.T, 0)).sum(axis=0)).all()
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 30),
+    st.integers(1, 70),
+    st.sampled_from([np.float32, np.float64]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_passes_over_the_residual_are_products_with_the_matrix(n, d, dtype, positive, seed):
+    rng = np.random.default_rng(seed)
+    R = rng.standard_normal((n + 5, d)).astype(dtype)
+    support = rng.permutation(n + 5)[:n].astype(np.int32)
+    old, new = rng.random((2, n)).astype(dtype)
+    atom, v, other = rng.standard_normal((3, d)).astype(dtype)
+    E = R[support].astype(np.float64) + np.outer(old, atom)
+    close = {"rtol": 0, "atol": 20 * np.finfo(dtype).eps * (1 + np.abs(E).max()) ** 2 * n * d}
+    inner = float(atom @ v)
+
+    out = np.empty(n, dtype)
+    at_each_level("project_rows", R, support, old, v, inner, out)
+    np.testing.assert_allclose(out, E @ v, **close)
+    square = np.ones(d, dtype)
+    at_each_level("square_rows", R, support, old, atom, v, inner, positive, square)
+    np.testing.assert_allclose(square, 1 + E.T @ (np.maximum(E @ v, 0) if positive else E @ v), **close)
+    gathered = np.empty((n, d), np.float32)
+    at_each_level("gather_rows", R, support, old, atom, 0.3, gathered)
+    np.testing.assert_allclose(gathered, 0.3 * E, rtol=1e-6, atol=1e-6)
+    rest, before = R.copy(), R.copy()
+    at_each_level("replace_rows", rest, support, old, atom, new, other)
+    before[support] = E - np.outer(new, other)
+    np.testing.assert_allclose(rest, before, **close)
+    np.testing.assert_array_equal(np.delete(rest, support, axis=0), np.delete(R, support, axis=0))
+
+
+def test_rows_that_are_alike_get_the_same_coefficient(rng):
+    """Rows are taken four at a time; where among them a row stands must not show."""
+    R = np.tile(rng.standard_normal(21).astype(np.float32), (11, 1))
+    rest = Remainder(R, np.arange(11, dtype=np.int32), np.full(11, 0.7, np.float32), R[0])
+    assert len(set(rest.project(rng.standard_normal(21)))) == 1
+
+
+@pytest.mark.parametrize("wrong", [-1, 3, 2**31 - 1, -(2**31)])
+def test_rows_that_are_not_there_are_left_alone(wrong):
+    R, support = np.ones((3, 8), np.float32), np.array([0, wrong], np.int32)
+    two, eight, out = np.ones(2, np.float32), np.ones(8, np.float32), np.full(2, 7, np.float32)
+    at_each_level("project_rows", R, support, two, eight, 0.0, out)
+    at_each_level("square_rows", R, support, two, eight, eight, 0.0, False, eight)
+    at_each_level("gather_rows", R, support, two, eight, 1.0, np.ones((2, 8), np.float32))
+    at_each_level("replace_rows", R, support, two, eight, two, eight)
+    assert (out == 7).all()
+    assert (eight == 1).all()
+    assert (R == 1).all()
+
+
+@pytest.mark.parametrize("update", ["svd", "bcd", "power"])
+def test_partial_fit_takes_rows_of_another_precision(update):
+    X, Y, _, _ = planted_cones(200, 12, noise=0.1)
+    for first, then in ((np.float64, np.float32), (np.float32, np.float64)):
+        mixed, plain = (
+            ConceptSubspaces(3, update=update, center=False),
+            ConceptSubspaces(3, update=update, center=False),
+        )
+        mixed.partial_fit(X.astype(first), Y).partial_fit(X.astype(then), Y)
+        plain.partial_fit(X, Y).partial_fit(X, Y)
+        assert mixed.atoms_.dtype == first
+        np.testing.assert_allclose(mixed.atoms_, plain.atoms_, atol=2e-3)
 
 
 def test_mini_batches_and_partial_fit_learn_too():

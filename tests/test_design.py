@@ -192,7 +192,8 @@ def test_newton_directions_that_do_not_exist_are_refused():
 def inside_point(D, P, seed=0):
     """Columns, a V with slack everywhere, and weights."""
     rng = np.random.default_rng(seed)
-    W, A = random_columns(D, P, seed), rng.standard_normal((D, D))
+    W, A = rng.standard_normal((D, P)), rng.standard_normal((D, D))
+    W /= np.linalg.norm(W, axis=0).max()
     V = np.eye(D) + 0.05 * (A + A.T)
     V *= 0.9 / np.linalg.norm(V @ W, axis=0).max()
     return W, V, rng.uniform(0.1, 2, P)
@@ -283,7 +284,7 @@ def test_the_first_constraint_that_is_reached(D, P):
 
 @pytest.mark.parametrize(("D", "P"), SHAPES)
 def test_powers_of_a_moment_that_a_start_is_chosen_from(D, P):
-    W = random_columns(D, P)
+    W, _, _ = inside_point(D, P)
     M, found = W @ W.T, np.empty((3, D, D))
     kernels.powers_of_moment(M, found)
     values, vectors = np.linalg.eigh(M)

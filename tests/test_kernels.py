@@ -283,9 +283,9 @@ GIVEN = {
     "max_iter": lambda s: 30, "steps": lambda s: min(2, s.get("n_groups", 2)), "room": lambda s: s["m"],
     "first": lambda s: 0, "last": lambda s: s.get("n", 0), "start": lambda s: 0, "stop": lambda s: s["n"],
     "begin": lambda s: 0, "end": lambda s: s["n"], "turns": lambda s: 3, "kind": lambda s: 0, "least": lambda s: 1,
-    "squared": lambda s: 1, "positive": lambda s: 1, "own_mean": lambda s: 1, "each": lambda s: 1, "context": lambda s: 1,
-    "size": lambda s: 2, "pool": lambda s: 2, "stride": lambda s: 1, "epochs": lambda s: 2, "most_losses": lambda s: 50,
-    "begun": lambda s: 0, "n": lambda s: 5, "p": lambda s: 5, "most": lambda s: 3,
+    "squared": lambda s: 1, "positive": lambda s: 1, "own_mean": lambda s: 1, "each": lambda s: 1,
+    "context": lambda s: 1, "size": lambda s: 2, "pool": lambda s: 2, "stride": lambda s: 1, "epochs": lambda s: 2,
+    "most_losses": lambda s: 50, "begun": lambda s: 0, "n": lambda s: 5, "p": lambda s: 5, "most": lambda s: 3,
 }  # fmt: skip
 LAST = {
     "image_sums": lambda s: min(s["images"], s["n"]),

@@ -12,6 +12,7 @@ from pellucid import ConceptSubspaces
 from pellucid.datasets import load_scenes
 from pellucid.metrics import concept_retrieval
 from pellucid.search import TokenPool, make_engine, pool_report, unit_tokens
+from support.levels import at_each_level
 
 
 def cosine(queries, rows):
@@ -51,6 +52,34 @@ def test_look_ups_are_the_cosines_of_the_decoded_rows(n, tokens, width, entries,
     positions, best = pool.search(queries, 7)
     np.testing.assert_allclose(best, -np.sort(-exact, axis=1)[:, :7], atol=1e-14)
     np.testing.assert_allclose(np.take_along_axis(exact, positions, 1), best, atol=1e-14)
+
+
+def test_many_entries_and_items_are_looked_up_too(rng):
+    """Codes of four bytes, and more items than are looked up in one go."""
+    pool = random_pool(rng, 1100, 9, 2, 65_537, shared=True)
+    pool.codes[0] = 65_536
+    queries = rng.standard_normal((2, 18))
+    np.testing.assert_allclose(pool.scores(queries), cosine(queries, pool.decode()), atol=1e-6)
+
+
+@pytest.mark.parametrize("codes", [np.uint8, np.uint16, np.int32])
+def test_a_look_up_writes_the_items_it_is_asked_for(rng, codes):
+    table, chosen = rng.standard_normal((3, 11, 200)), rng.integers(0, 200, (40, 11)).astype(codes)
+    expected = table[:, np.arange(11), chosen].sum(axis=2)
+    for first, last in ((0, 40), (5, 17), (39, 40), (20, 20), (-5, 60)):
+        out = np.full((3, 40), 7.0)
+        at_each_level("look_up", table, chosen, first, last, out)
+        asked = slice(max(first, 0), max(last, 0))
+        np.testing.assert_allclose(out[:, asked], expected[:, asked], atol=1e-13)
+        out[:, asked] = 7
+        assert (out == 7).all()
+
+
+def test_codes_that_were_spoilt_are_refused(rng):
+    pool = random_pool(rng, entries=16)
+    pool.codes[3, 2] = 16
+    with pytest.raises(ValueError, match="codes has 16; there are 16 entries, from 0"):
+        pool.scores(np.ones((1, 24)))
 
 
 def test_codes_take_the_room_they_need(rng):

@@ -12,7 +12,9 @@ from pellucid._core import atomic
 from pellucid.datasets import load_scenes
 from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection, CollectionError, ConceptSearch, explain, make_engine
+from pellucid.search._rows import cosines
 from support.killed import killed
+from support.levels import at_each_level
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +63,78 @@ def test_exact_engine_tells_near_ties_apart(rng):
     wide = rows.astype(np.float64) / np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
     expected = np.argsort(-(wide @ (base / np.linalg.norm(base))), kind="stable")[:20]
     np.testing.assert_array_equal(engine.search(base[None], 20)[0][0], expected)
+
+
+@settings(max_examples=100)
+@given(
+    st.integers(1, 9), st.integers(1, 80), st.integers(1, 70), st.integers(1, 12), st.integers(0, 2**32 - 1)
+)  # fmt: skip
+def test_heaps_hold_the_best_rows(q, n, d, size, seed):
+    rng = np.random.default_rng(seed)
+    # whole numbers, so that the sums are exact, and many of them alike
+    queries, rows = (rng.integers(-2, 3, shape).astype(np.float32) for shape in ((q, d), (n, d)))
+    weight, shift = rng.integers(1, 4, (2, n)).astype(np.float32)
+    weight[rng.random(n) < 0.2] = np.nan
+    offset = rng.integers(-3, 4, q).astype(np.float32)
+    scores = (queries @ rows.T) * weight - offset[:, None] * shift
+    seen = np.where(np.isnan(scores), -np.inf, scores)
+    expected = -np.sort(-np.hstack([seen, np.full((q, size), -np.inf)]), axis=1)[:, :size]
+    for kernel, given_rows in (("keep_nearest", (queries, rows)), ("keep_best", (queries @ rows.T,))):
+        best, places = np.full((q, size), -np.inf, np.float32), np.zeros((q, size), np.int64)
+        at_each_level(kernel, *given_rows, weight, offset, shift, 100, best, places)
+        np.testing.assert_array_equal(-np.sort(-best, axis=1), expected)
+        for i in range(q):
+            at = places[i][best[i] > -np.inf] - 100
+            assert len(set(at)) == len(at)
+            np.testing.assert_array_equal(seen[i, at], best[i][best[i] > -np.inf])
+        assert (best[:, :1] <= best).all()
+
+
+@pytest.mark.parametrize("q", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("n", [1, 2, 10, 11])
+def test_equal_rows_score_the_same_to_the_last_bit(rng, q, n):
+    rows, queries = np.tile(rng.standard_normal(37).astype(np.float32), (n, 1)), rng.standard_normal((q, 37))
+    ones, best, places = np.ones(n, np.float32), np.full((q, n), -np.inf, np.float32), np.zeros((q, n), np.int64)
+    at_each_level(
+        "keep_nearest", queries.astype(np.float32), rows, ones, np.zeros(q, np.float32), ones, 0, best, places
+    )  # fmt: skip
+    assert all(len(set(row)) == 1 for row in best)
+    np.testing.assert_array_equal(np.sort(places, axis=1), np.tile(np.arange(n), (q, 1)))
+    for center in (None, rng.standard_normal(37)):
+        assert len(set(cosines(rows, queries[0], center))) == 1
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 20), st.integers(1, 70), st.integers(0, 2**32 - 1))
+def test_lengths_and_cosines_are_those_of_float64(n, d, seed):
+    rng = np.random.default_rng(seed)
+    rows = (rng.standard_normal((n, d)) * 10.0 ** rng.integers(-30, 30)).astype(np.float32)
+    rows[rng.random(n) < 0.2] = 0
+    center, query = 0.1 * rng.standard_normal(d), rng.standard_normal(d)
+    wide, out = rows.astype(np.float64), np.empty(n)
+    lengths = np.linalg.norm(wide, axis=1)
+    there = lengths > 0
+    unit = wide / np.where(there, lengths, 1)[:, None]
+    around = np.where(there, np.linalg.norm(unit - center, axis=1), 0)
+    with np.errstate(divide="ignore"):
+        inverse, distances = np.where(there, 1 / lengths, 0), np.where(around > 0, 1 / around, 0)
+    at_each_level("inverse_lengths", rows, out)
+    np.testing.assert_allclose(out, inverse, rtol=1e-13)
+    at_each_level("inverse_distances", rows, center, out)
+    np.testing.assert_allclose(out, distances, rtol=1e-9)
+    at_each_level("cosines", rows, query, out)
+    np.testing.assert_allclose(out, unit @ query, atol=1e-12)
+    at_each_level("centred_cosines", rows, query, center, out)
+    np.testing.assert_allclose(out, distances * ((unit - center) @ query), rtol=1e-8, atol=1e-9)
+
+
+def test_a_row_at_the_centre_has_no_direction():
+    row, out = np.array([[0.0, 3.0]], np.float32), np.ones(1)
+    for kernel, more in (("inverse_distances", ()), ("centred_cosines", (np.ones(2),))):
+        at_each_level(kernel, row, *more, np.array([0.0, 1.0]), out)
+        assert out == 0
+        out[:] = 1
+    assert cosines(np.full((1, 2), np.nan), np.ones(2)) == 0
 
 
 def test_unknown_engines_get_a_suggestion():

@@ -23,7 +23,8 @@ PACKAGE = Path(__file__).parent.parent
 # strict sums and no fused products: machines agree to the bit (lanes.h)
 FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden"]
 # the header gives the size of an array where a kernel takes a pointer
-WARNINGS = ["-Wall", "-Wextra", "-Wno-psabi", "-Wno-vla-parameter", "-Wno-unknown-warning-option"]
+NO_WARNINGS = ["psabi", "vla-parameter", "array-parameter", "unknown-warning-option"]
+WARNINGS = ["-Wall", "-Wextra", *(f"-Wno-{name}" for name in NO_WARNINGS)]
 # a text called *.real.c or *.index.c is compiled for each of its types
 TYPES = {
     "real": ("REAL", {"float": "_f32", "double": "_f64"}),

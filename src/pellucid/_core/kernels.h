@@ -120,9 +120,7 @@ EXPORTED int64_t KERNEL(cut_patches)(int64_t n, int64_t h, int64_t w, int64_t c,
 EXPORTED void KERNEL(unit_or_blank)(int64_t n, int64_t d, float rows[n * d], double contrast, uint8_t present[n]);
 
 /* search */
-EXPORTED void KERNEL(products)(int64_t q, int64_t n, int64_t d, const float queries[q * d], const float rows[n * d],
-                               float out[q * n]);
-EXPORTED void KERNEL(keep_best)(int64_t q, int64_t n, int64_t size, const float scores[q * n], const float weight[n],
+EXPORTED void KERNEL(keep_best)(int64_t q, int64_t n, int64_t size, const float products[q * n], const float weight[n],
                                 const float offset[q], const float shift[n], int64_t first, float best[q * size],
                                 int64_t places[q * size]);
 EXPORTED void KERNEL(inverse_lengths)(int64_t n, int64_t d, const float rows[n * d], double out[n]);
@@ -131,6 +129,9 @@ EXPORTED void KERNEL(inverse_distances)(int64_t n, int64_t d, const float rows[n
 EXPORTED void KERNEL(cosines)(int64_t n, int64_t d, const float rows[n * d], const double query[d], double out[n]);
 EXPORTED void KERNEL(centred_cosines)(int64_t n, int64_t d, const float rows[n * d], const double query[d],
                                       const double center[d], double out[n]);
+EXPORTED void KERNEL(keep_nearest)(int64_t q, int64_t n, int64_t d, int64_t size, const float queries[q * d],
+                                   const float rows[n * d], const float weight[n], const float offset[q],
+                                   const float shift[n], int64_t first, float best[q * size], int64_t places[q * size]);
 
 /* selection */
 EXPORTED int64_t KERNEL(log_losses)(int64_t n, int64_t D, int64_t count, int64_t size, const double columns[n * D],

@@ -22,7 +22,8 @@ import numpy as np
 
 from pellucid._core import build
 
-NO_MEMORY = -(2**63)
+# what a kernel returns if it gets no memory, and if sizes or indices do not belong together
+NO_MEMORY, NO_FIT = -(2**63), 1 - 2**63
 DTYPES = {
     "double": ("float64",), "float": ("float32",), "int64_t": ("int64",), "int32_t": ("int32",),
     "uint64_t": ("uint64",), "uint16_t": ("uint16",), "uint8_t": ("uint8", "bool"),
@@ -55,10 +56,14 @@ class Declaration(NamedTuple):
 
 
 class Buffer:
-    """How ctypes takes an array: what it hands over is where the numbers begin."""
+    """How ctypes takes an array that may be written to: it hands over where the numbers begin."""
 
     from_param = (ctypes.c_char * 0).from_buffer
-    at = (ctypes.c_char * 0).from_address
+
+
+def _readable(array: Any) -> Any:
+    """What ctypes takes in place of an array, which may be one that is only read."""
+    return array if array.flags.writeable else (ctypes.c_char * 0).from_address(array.__array_interface__["data"][0])
 
 
 @cache
@@ -109,112 +114,118 @@ class Kernel:
         # of a family: the word for its type, and which argument says what that is
         self._word, kinds = FAMILIES[declaration.family]
         self._decides = next((i for i, p in enumerate(self._asked) if p.shape and p.kind == self._word), -1)
-        # the functions for each type, and C's word for that
-        self._members: dict[Any, tuple[Any, str]] = {}
+        self._functions: dict[Any, Any] = {}
         for kind, suffix in kinds.items():
-            function = _library()[name + suffix + (level or _level())]
+            function: Any = _library()[name + suffix + (level or _level())]
             function.restype = RETURNED[declaration.returns]
-            function.argtypes = [Buffer if p.shape else NUMBERS[self._kind(p, kind)][0] for p in self._parameters]
-            self._members[np.dtype(DTYPES[kind][0]) if kind else None] = function, kind
-        space: dict[str, Any] = {"__name__": __name__}
-        space |= {f"_{kind}": types for kind, types in TYPES.items()}
-        space["_members"] = {key: (function, (key,)) for key, (function, _) in self._members.items()}
+            function.argtypes = [
+                Buffer if p.shape else NUMBERS[kind if p.kind == self._word else p.kind][0] for p in self._parameters
+            ]
+            self._functions[np.dtype(DTYPES[kind][0]) if kind else None] = function
+        space: dict[str, Any] = {f"_{kind}": types for kind, types in TYPES.items()}
+        space |= {"__name__": __name__, "_readable": _readable, "_index": operator.index}
+        space |= {"_FAILED": (NO_MEMORY, NO_FIT)}
+        space["_failure"] = self._failure
         space["_refused"] = (ctypes.ArgumentError, AttributeError, KeyError, TypeError, ValueError)
-        space |= {"_index": operator.index, "_NO_MEMORY": NO_MEMORY, "_careful": self._careful}
-        exec(self._text(), space)
-        self.call: Callable[..., Any] = space[name]
+        space["_members"] = {kind: (function, (kind,)) for kind, function in self._functions.items()}
+        self.call: Callable[..., Any] = self._explain
+        for reading in (True, False):
+            own = {**space, "_otherwise": self.call}
+            exec(self._text(reading), own)
+            self.call = own[name]
 
     def __call__(self, *arguments: Any) -> Any:
         return self.call(*arguments)
 
-    def _kind(self, p: Parameter, own: str) -> str:
-        return own if p.kind == self._word else p.kind
-
-    def _text(self) -> str:
+    def _text(self, reading: bool) -> str:
         """The kernel as a function in Python, written out for its parameters, since a loop over them would take longer
-        than many a kernel. What it does not know it leaves to ``_careful``, which takes it or says what is wrong::
+        than many a kernel. One for ``reading`` also takes arrays that may only be read, where they are only read; that
+        takes time, so it is the second to be asked. What a function does not take goes to ``_otherwise``. Such as::
 
             def scale(x, y, factor):
+             _result = None
              try:
               _function, _own = _members[x.dtype]
               x_0, = x.shape
               y_0, = y.shape
-              if (x.dtype in _own and x.flags.carray
-               and y.dtype in _double and y.flags.carray and y_0 == x_0):
+              if x.flags.carray and y.dtype in _double and y.flags.carray and y_0 == x_0:
                _result = _function(x_0, x, y, factor)
-               ...
+               if _result not in _FAILED:
+                return _result
              except _refused:
               pass
-             return _careful(x, y, factor)
+             if _result is not None:
+              raise _failure(_result)
+             return _otherwise(x, y, factor)
         """
         names = {p.name: p.name + "_" * keyword.iskeyword(p.name) for p in self._asked}
         given = ", ".join(names.values())
-        family = self._decides >= 0
-        lines = [f"_function, _own = _members[{names[self._asked[self._decides].name] + '.dtype' if family else None}]"]
+        decides = self._asked[self._decides] if self._decides >= 0 else None
+        lines = [f"_function, _own = _members[{decides and names[decides.name] + '.dtype'}]"]
         tests, sizes = [], {size: size for size in self._known}
         for p in self._asked:
             if not p.shape:
                 continue
             array, lengths = names[p.name], [f"{p.name}_{axis}" for axis in range(len(p.shape))]
             lines.append(f"{', '.join(lengths)}, = {array}.shape")
-            tests.append(f"{array}.dtype in _{'own' if p.kind == self._word else p.kind} and {array}.flags.carray")
+            if p is not decides:
+                tests.append(f"{array}.dtype in _{'own' if p.kind == self._word else p.kind}")
+            if reading and not p.written:
+                tests.append(f"{array}.flags.c_contiguous and {array}.flags.aligned")
+                names[p.name] = f"_readable({array})"
+            else:
+                tests.append(f"{array}.flags.carray")  # side by side, aligned, and may be written to
             for length, (size, more) in zip(lengths, p.shape):
                 if size in sizes:
                     tests.append(f"{length} == {sizes[size]}" + (f" + {more}" if more else ""))
                 else:
                     sizes[size] = f"{length} - {more}" if more else length
                     tests += [f"{length} >= {more}"] if more else []
-        handed = [
-            sizes[p.name] if p.name in sizes else f"_index({names[p.name]})" if p.kind == "int64_t" and not p.shape
-            else names[p.name]
-            for p in self._parameters
-        ]  # fmt: skip
+        names |= {p.name: f"_index({names[p.name]})" for p in self._asked if p.kind == "int64_t" and not p.shape}
         return "\n".join([
             f"def {self.name}({given}):",
+            " _result = None",
             " try:",
             *(f"  {line}" for line in lines),
             f"  if {' and '.join(tests) or True}:",
-            f"   _result = _function({', '.join(handed)})",
-            "   if _result != _NO_MEMORY:",
+            f"   _result = _function({', '.join(names.get(p.name) or sizes[p.name] for p in self._parameters)})",
+            "   if _result not in _FAILED:",
             "    return _result",
-            f"   raise MemoryError('There is no memory for {self.name}.')",
             " except _refused:",
             "  pass",
-            f" return _careful({given})",
+            " if _result is not None:",
+            "  raise _failure(_result)",
+            f" return _otherwise({given})",
         ])  # fmt: skip
 
-    def _careful(self, *arguments: Any) -> Any:
-        """The same for arrays that may not be written to, and with a sentence for whatever is wrong."""
-        decides = self._decides
-        key = getattr(arguments[decides], "dtype", None) if decides >= 0 else None
-        if key not in self._members:
-            raise self._wrong(decides, arguments[decides], tuple(self._members))
-        function, own = self._members[key]
-        values: dict[str, Any] = dict(self._known)
+    def _failure(self, result: int) -> Exception:
+        if result == NO_MEMORY:
+            return MemoryError(f"There is no memory for {self.name}.")
+        return ValueError(f"{self.name}: the arrays do not belong together, or an index names nothing.")
+
+    def _explain(self, *arguments: Any) -> Any:
+        """Say what is wrong with the first argument that a kernel does not take."""
+        key = getattr(arguments[self._decides], "dtype", None) if self._decides >= 0 else None
+        if key not in self._functions:
+            raise self._wrong(self._decides, arguments[self._decides], tuple(self._functions))
+        sizes = dict(self._known)
         for at, (argument, p) in enumerate(zip(arguments, self._asked)):
-            kind = self._kind(p, own)
             if not p.shape:
-                values[p.name] = NUMBERS[kind][1](argument)
+                NUMBERS[p.kind][1](argument)
                 continue
-            accepted = TYPES[kind]
+            accepted = (key,) if p.kind == self._word else TYPES[p.kind]
             if not isinstance(argument, np.ndarray) or argument.dtype not in accepted or argument.ndim != len(p.shape):
                 raise self._wrong(at, argument, accepted)
-            flags = argument.flags
-            if not flags.c_contiguous or not flags.aligned:
-                raise ValueError(
-                    f"{self.name}: the numbers of {p.name} must lie side by side, row after row, and aligned."
-                )
-            if p.written and not flags.writeable:
+            if not argument.flags.c_contiguous or not argument.flags.aligned:
+                where = "side by side, row after row, and aligned"
+                raise ValueError(f"{self.name}: the numbers of {p.name} must lie {where}.")
+            if p.written and not argument.flags.writeable:
                 raise ValueError(f"{self.name}: {p.name} is read-only.")
             for (size, more), length in zip(p.shape, argument.shape):
-                if length < more or values.setdefault(size, length - more) + more != length:
+                if length < more or sizes.setdefault(size, length - more) + more != length:
                     shape = f"{p.name} has the shape {argument.shape}"
                     raise ValueError(f"{self.name}: {shape}, which does not fit the arrays before it.")
-            values[p.name] = argument if flags.writeable else Buffer.at(argument.__array_interface__["data"][0])
-        result = function(*[values[p.name] for p in self._parameters])
-        if result == NO_MEMORY:
-            raise MemoryError(f"There is no memory for {self.name}.")
-        return result
+        raise TypeError(f"{self.name} does not take these arguments.")
 
     def _wrong(self, at: int, argument: Any, accepted: tuple[Any, ...]) -> TypeError:
         name, shape = self._asked[at].name, self._asked[at].shape

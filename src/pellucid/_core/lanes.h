@@ -15,6 +15,8 @@
 
 /* a kernel says by this that it got no memory; the binding makes it a MemoryError */
 #define NO_MEMORY INT64_MIN
+/* and by this that sizes do not belong together, or that an integer names nothing; it is a ValueError */
+#define NO_FIT (INT64_MIN + 1)
 
 #define JOINED_(a, b) a##b
 #define JOINED(a, b) JOINED_(a, b)

@@ -23,7 +23,8 @@ from pellucid._core.threads import one_blas_thread
 from pellucid.concepts.moments import Moments, moments_of
 from pellucid.concepts.probes import chance, probed
 from pellucid.concepts.targets import MANY_CLASSES, as_numbers, as_targets, later_targets, plain_numbers
-from pellucid.rows import Blocks, as_blocks, is_lazy, lazily
+from pellucid.rows import Blocks, as_blocks, is_lazy
+from pellucid.rows.lazy import map_blocks
 
 # numbers of a block that transform works on at a time, in float64
 BLOCK_NUMBERS = 1 << 22
@@ -359,7 +360,7 @@ class ConceptErasure(SavedMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
         check_is_fitted(self, "mean_")
         if is_lazy(X):
             self._check_width(X.shape[1], first=False)
-            return lazily(copy(self)._erased, X, self.n_features_in_)
+            return map_blocks(copy(self)._erased, X, self.n_features_in_)
         return self._erased(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
 
     def _erased(self, X: NDArray[Any]) -> NDArray[Any]:

@@ -230,16 +230,20 @@ class Remainder:
 
     def _square(self, v: Floats, positive: bool) -> Floats:
         v = self._like_rows(v)
-        inner = float(self.direction @ v)
+        inner, n = float(self.direction @ v), self.support.size
         parts: dict[int, Floats] = {}
 
         def part(start: int, stop: int) -> None:
-            parts[start] = np.zeros(v.size, dtype=self.R.dtype)
+            out = np.zeros(v.size, dtype=self.R.dtype)
             rows, old = self.support[start:stop], self.old[start:stop]
-            square_rows(self.R, rows, old, self.direction, v, inner, positive, parts[start])
+            square_rows(self.R, rows, old, self.direction, v, inner, positive, out)
+            parts[start] = out.astype(np.float64)
 
-        run_rows(part, self.support.size, min_rows=PASS_ROWS)
-        return np.asarray(sum(parts[start].astype(np.float64) for start in sorted(parts)))
+        if n <= PASS_ROWS:  # called so often that even to share nothing out would take its time
+            part(0, n)
+            return parts[0]
+        run_rows(part, n, min_rows=PASS_ROWS)
+        return np.asarray(sum(parts[start] for start in sorted(parts)))
 
     def project(self, v: Floats) -> Floats:
         """Ev."""

@@ -42,7 +42,8 @@ static void take_out_means(float *patch, int64_t size, int64_t c, float *means) 
    asked. */
 EXPORTED int64_t KERNEL(cut_patches)(int64_t n, int64_t h, int64_t w, int64_t c, int64_t patches, int64_t d,
                                      const float *images, int64_t size, int64_t own_mean, float *out) {
-    (void)patches;
+    if (size < 1 || size > smaller_int(h, w) || d != size * size * c) return NO_FIT;
+    if (patches != n * (h - size + 1) * (w - size + 1)) return NO_FIT;
     int64_t wide = size * c;
     float *means = ROOM(float, wide);
     if (!means) return NO_MEMORY;

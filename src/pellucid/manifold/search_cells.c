@@ -98,6 +98,13 @@ static void look_into(const Search *s, int64_t cell, const int64_t *rows, int64_
     if (count == 1) look(s, cell, rows, 1);
 }
 
+/* Whether the tiles of every cell are there. */
+static bool cells_fit(const int64_t *begin, int64_t G, int64_t n_tiles) {
+    bool fits = begin[0] >= 0 && begin[G] <= n_tiles;
+    for (int64_t h = 0; h < G; h++) fits = fits && begin[h] <= begin[h + 1];
+    return fits;
+}
+
 static bool open_search(Search *s) {
     int64_t n = s->n;
     s->rows = ROOM(int64_t, n), s->end = ROOM(int64_t, s->G + 1), s->home = ROOM(int32_t, n);
@@ -172,7 +179,7 @@ static inline void mark_above(const Search *s, int64_t h, uint8_t *restrict mark
 EXPORTED int64_t KERNEL(search_cells)(int64_t n, int64_t d, int64_t G, int64_t n_tiles, const float *X,
                                       const float *near, const float *cosine, const float *sine, const float *tiles,
                                       const int64_t *begin, int64_t *which, float *best) {
-    (void)n_tiles;
+    if (G < 1 || !cells_fit(begin, G, n_tiles)) return NO_FIT;
     Search s = {.n = n, .d = d, .G = G, .X = X, .near = near, .tiles = tiles, .begin = begin};
     s.which = which, s.best = best;
     bool got = open_search(&s);
@@ -194,7 +201,7 @@ EXPORTED int64_t KERNEL(search_cells)(int64_t n, int64_t d, int64_t G, int64_t n
 EXPORTED int64_t KERNEL(search_near_cells)(int64_t n, int64_t d, int64_t G, int64_t n_tiles, const float *X,
                                            const float *near, double reach, const float *tiles, const int64_t *begin,
                                            int64_t *which, float *best) {
-    (void)n_tiles;
+    if (G < 1 || !cells_fit(begin, G, n_tiles)) return NO_FIT;
     Search s = {.n = n, .d = d, .G = G, .X = X, .near = near, .tiles = tiles, .begin = begin};
     s.which = which, s.best = best;
     bool got = open_search(&s);

@@ -77,7 +77,7 @@ def add_whole_images(codes: ActiveAtoms, n: int, statistics: PairStatistics) -> 
     def count(start: int, stop: int) -> None:
         count_pairs(codes.active, codes.begin, rows, places, starts, start, stop, each, second)
 
-    run_rows(count, K, min_rows=16)
+    run_rows(count, K, min_rows=32)
     sums = np.zeros((n, K), dtype=np.float32)
     run_rows(lambda start, stop: image_sums(codes.active, codes.begin, each, start, stop, sums), n, min_rows=1)
 

@@ -120,8 +120,8 @@ static inline void moment(const Columns *c, const double *weights, double ridge,
 /* out_p = Σ_k a_kp b_kp of the columns of a block */
 static inline void dot_columns(const double *a, const double *b, int64_t rows, int64_t width, int64_t n, double *out) {
     double sums[TOGETHER];
-    for (int64_t p = 0; p < width; p++) sums[p] = a[p] * b[p];
-    for (int64_t k = 1; k < rows; k++)
+    for (int64_t p = 0; p < width; p++) sums[p] = 0.0;
+    for (int64_t k = 0; k < rows; k++)
         for (int64_t p = 0; p < width; p++) sums[p] += a[k * STRIDE + p] * b[k * STRIDE + p];
     memcpy(out, sums, (size_t)n * sizeof(double));
 }

@@ -41,6 +41,7 @@ EXPORTED int64_t KERNEL(powers_of_moment)(int64_t dimension, const double *momen
 /* See go_inside; V is shrunk in place. */
 EXPORTED int64_t KERNEL(shrink_inside)(int64_t dimension, int64_t count, const double *W, double ridge, double slack,
                                        double *V, double *weights) {
+    if (dimension < 1) return NO_FIT;
     Columns c;
     double *room = ROOM(double, dimension + EIGEN_ROOM(dimension));
     bool got = prepare(&c, W, dimension, count) && room;
@@ -104,6 +105,7 @@ static void begin(const Columns *c, double ridge, double *V, double *weights, do
 EXPORTED int64_t KERNEL(path_of_all)(int64_t dimension, int64_t count, int64_t steps, const double *W, double ridge,
                                      double tol, int64_t begun, double shortest, double no_slack, double *V,
                                      double *weights, double *history, double *certificate) {
+    if (dimension < 1) return NO_FIT;
     Columns c;
     Equations e;
     int64_t square = dimension * dimension, n = count, taken = 0;

@@ -30,6 +30,7 @@ EXPORTED int64_t KERNEL(weight_over_slack)(int64_t dimension, int64_t count, con
 /* What a change of the weights by one costs. */
 static double proximal(const Columns *c, const double *weights, double ridge, double *values, double *room) {
     double total = 0.0;
+    if (!c->dimension) return NAN;
     for (int64_t k = 0; k < c->dimension; k++)
         total += dot_f64(c->W + k * c->count, c->W + k * c->count, c->count);
     moment(c, weights, ridge, c->square);

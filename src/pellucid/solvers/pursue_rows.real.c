@@ -36,8 +36,9 @@ static int64_t best_group(int64_t n_groups, const int64_t *members, const int64_
     double best = NOTHING;
     int64_t winner = -1;
     for (int64_t g = 0; g < n_groups; g++) {
-        if (chosen[g]) continue;
-        int64_t first = members[offsets[g]], count = offsets[g + 1] - offsets[g];
+        int64_t count = offsets[g + 1] - offsets[g];
+        if (chosen[g] || !count) continue;
+        int64_t first = members[offsets[g]];
         double energy;
         if (count == 1) {
             energy = w[first] > 0.0 || lower < 0.0 ? w[first] * w[first] : 0.0;
@@ -50,10 +51,20 @@ static int64_t best_group(int64_t n_groups, const int64_t *members, const int64_
     return winner;
 }
 
+/* Whether the groups share out atoms that there are, and there is room for each. */
+static bool groups_fit(int64_t m, int64_t n_groups, const int64_t *members, const int64_t *offsets, int64_t room) {
+    bool fits = offsets[0] >= 0 && offsets[n_groups] <= m && room >= 0 && room <= m;
+    for (int64_t g = 0; fits && g < n_groups; g++)
+        fits = offsets[g] <= offsets[g + 1] && offsets[g + 1] - offsets[g] <= room;
+    for (int64_t i = 0; fits && i < m; i++) fits = members[i] >= 0 && members[i] < m;
+    return fits;
+}
+
 /* Greedy selection of `steps` groups for every row; `room` is the number of atoms that they can have. */
 EXPORTED int64_t TYPED(pursue_rows)(int64_t n, int64_t m, int64_t n_groups, const REAL *C, const double *G,
                                     const double *lengths, const int64_t *members, const int64_t *offsets,
                                     int64_t steps, int64_t room, double lower, REAL *codes, double *kkt) {
+    if (!groups_fit(m, n_groups, members, offsets, room)) return NO_FIT;
     double *own = ROOM(double, 4 * m), *rows = ROOM(double, 8 * (room + 1)), *squares = ROOM(double, 2 * room * room);
     int64_t *places = ROOM(int64_t, 3 * room + 1);
     bool *chosen = ROOM(bool, n_groups), got = own && rows && squares && places && chosen;
@@ -77,7 +88,7 @@ EXPORTED int64_t TYPED(pursue_rows)(int64_t n, int64_t m, int64_t n_groups, cons
         memset(chosen, 0, (size_t)n_groups * sizeof(bool));
         for (int64_t step = 0; step < steps; step++) {
             int64_t winner = best_group(n_groups, members, offsets, chosen, G, m, w, trial, lower, local, &q, &f);
-            if (winner < 0) break;
+            if (winner < 0 || size + offsets[winner + 1] - offsets[winner] > room) break;
             chosen[winner] = true;
             for (int64_t i = offsets[winner]; i < offsets[winner + 1]; i++) index[size++] = members[i];
             solve_over(index, size, G, m, c, a, lower, local, &q, &f);

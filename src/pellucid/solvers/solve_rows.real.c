@@ -14,6 +14,7 @@
 EXPORTED int64_t TYPED(solve_rows)(int64_t n, int64_t m, int64_t masks, const REAL *C, const double *G,
                                    const double *lengths, const uint8_t *mask, const double *alpha, const double *lower,
                                    const double *upper, REAL *codes, double *kkt, double tol, int64_t max_iter) {
+    if (n && masks < 1) return NO_FIT;
     double *rows = ROOM(double, 8 * (m + 1)), *store = NULL;
     int64_t *places = ROOM(int64_t, 3 * m + 1), room = 0, size = -1;
     FreeSet f = {.rank = smaller_int(m, FIRST_RANK)};

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import unit_rows
-from pellucid._core.kernels import keep_best, products
+from pellucid._core.kernels import keep_best, keep_nearest
 from pellucid._core.threads import run_rows
 from pellucid.search._rows import (
     Doubles,
@@ -25,11 +25,12 @@ from pellucid.search._rows import (
 from pellucid.search.engines import Engine
 from pellucid.search.engines._filters import matching
 
-# queries and scores that are held at a time
+# queries, rows and scores that are held at a time
 QUERIES = 1024
+BLOCK = 4096
 SCORES = 1 << 20
 # up to so many queries at once, BLAS takes longer than a plain loop
-FEW_QUERIES = 16
+FEW_QUERIES = 24
 # lists are made that much longer than asked for, so that a few near ties need no second pass
 SPARE = 12
 # an index that knows nothing of a centre is asked for that many times as many rows, and at least for so many
@@ -188,13 +189,18 @@ def _candidates(loaded: _Loaded, queries: Singles, offset: Singles, k: int) -> l
     # a product of unit vectors in float32 is off by less than this: whoever may be among the best is looked at again
     margin = (queries.shape[1] + 32) * 2.0**-24 * loaded.largest
     heaps: list[tuple[Singles, Positions, bool]] = []
+    few = len(queries) <= FEW_QUERIES
+    size = BLOCK if few else max(256, min(BLOCK, SCORES // len(queries)))
 
     def part(start: int, stop: int) -> None:
         length = min(k + SPARE, stop - start)
         best = np.full((len(queries), length), -np.inf, dtype=np.float32)
         places = np.zeros(best.shape, dtype=np.int64)
-        for first, scores, weight, shift in _scores(loaded, queries, start, stop):
-            keep_best(scores, weight, offset, shift, first, best, places)
+        for first, block, weight, shift in _blocks(loaded, start, stop, size):
+            if few:
+                keep_nearest(queries, block, weight, offset, shift, first, best, places)
+            else:
+                keep_best(queries @ block.T, weight, offset, shift, first, best, places)
         heaps.append((best, places, length < stop - start))
 
     run_rows(part, len(loaded.rows), min_rows=4096)
@@ -210,7 +216,7 @@ def _candidates(loaded: _Loaded, queries: Singles, offset: Singles, k: int) -> l
             continue
         floor = np.partition(scores, -k)[-k] - 2 * margin if len(scores) >= k else -np.inf
         if dropped[i] >= floor and dropped[i] > -np.inf:
-            near = _all_above(loaded, queries[i : i + 1], offset[i], floor)
+            near = _all_above(loaded, queries[i], offset[i], floor)
         else:
             near = places[i][(scores >= floor) & (scores > -np.inf)]
         found.append(np.union1d(near, loaded.extreme))
@@ -221,23 +227,15 @@ def _all_above(loaded: _Loaded, query: Singles, offset: np.float32, floor: float
     found: list[Positions] = []
 
     def part(start: int, stop: int) -> None:
-        for first, scores, weight, shift in _scores(loaded, query, start, stop):
-            found.append(first + np.flatnonzero(scores[0] * weight - offset * shift >= floor))
+        for first, block, weight, shift in _blocks(loaded, start, stop, BLOCK):
+            found.append(first + np.flatnonzero((block @ query) * weight - offset * shift >= floor))
 
     run_rows(part, len(loaded.rows), min_rows=4096)
     return np.concatenate(found)
 
 
-def _scores(
-    loaded: _Loaded, queries: Singles, start: int, stop: int
-) -> Iterator[tuple[int, Singles, Singles, Singles]]:
-    """Products (q, m) with blocks of rows, each with its first position and what turns them into cosines."""
-    size = max(256, min(4096, SCORES // len(queries)))
+def _blocks(loaded: _Loaded, start: int, stop: int, size: int) -> Iterator[tuple[int, Singles, Singles, Singles]]:
+    """Blocks of rows, each with its first position and what turns its products into cosines."""
     for first, block in loaded.rows.blocks(start, stop, size):
-        if len(queries) <= FEW_QUERIES:
-            scores = np.empty((len(queries), len(block)), dtype=np.float32)
-            products(queries, block, scores)
-        else:
-            scores = queries @ block.T
         last = first + len(block)
-        yield first, scores, loaded.weight[first:last], loaded.shift[first:last]
+        yield first, block, loaded.weight[first:last], loaded.shift[first:last]
