@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import os
 import platform
 import re
@@ -16,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pellucid._core import build, kernels
-from pellucid._core.kernels import DTYPES, FAMILIES, Kernel, declarations
+from pellucid._core.kernels import DTYPES, FAMILIES, declarations
 
 PACKAGE = Path(kernels.__file__).parent.parent
 LEVELS = ["_baseline", "_v3"] if platform.machine().lower() in ("x86_64", "amd64") else ["_baseline"]
 NAMES = sorted(declarations())
+Kernel = functools.cache(kernels.Kernel)
 
 
 def arguments_of(name, size=3):
