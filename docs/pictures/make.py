@@ -14,7 +14,7 @@ from manifold import manifold_pictures
 from rich.console import Console
 from selection import selection_pictures
 
-from pellucid.cli.demo import run, show
+from pellucid.cli.demo import run
 
 HERE = Path(__file__).parent
 
@@ -23,10 +23,10 @@ def demo_screen() -> None:
     """What ``pellucid demo`` prints, as a vector picture."""
     screen = Console(record=True, width=80, file=io.StringIO(), highlight=False)
     with TemporaryDirectory() as folder:
-        run(Path(folder) / "first")  # the kernels compile in the first run, and the picture shows the second
-        found = run(Path(folder) / "pellucid-demo")
-    found["output"] = Path("pellucid-demo")
-    show(screen, found)
+        run(
+            Path(folder) / "pellucid-demo",
+            lambda section, found: section(screen, {**found, "output": Path("pellucid-demo")}),
+        )
     svg = screen.export_svg(title="pellucid demo")
     # the template names fonts on a server; any fixed-width font will do
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S)
