@@ -24,7 +24,7 @@ FIRST = {
     ),
     "first search, 2 000 rows": (
         ROWS + "import tempfile; from pellucid.search import Collection\n"
-        "with tempfile.TemporaryDirectory() as f: Collection.create(f + '/c', X).search(X[0], 10)",
+        "with tempfile.TemporaryDirectory() as f: Collection.create(f + '/c', X).search(X[:1], 10)",
         3.5,
     ),
     "fit IsometryPursuit, 150 columns": (SMALL + "import pellucid; pellucid.IsometryPursuit().fit(X)", 6.0),
