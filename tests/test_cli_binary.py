@@ -1,4 +1,4 @@
-"""`pellucid binary` and the gated score on the command line."""
+"""`pellucid binary` and the kinds of score on the command line."""
 
 import io
 import xml.etree.ElementTree as ET
@@ -152,19 +152,25 @@ def test_the_strongest_concepts_that_can_be_read():
         analogram_of(fitted, [0, 99])
 
 
-def test_the_gated_score(data, files, model, collection, tmp_path):
-    gated = tmp_path / "gated.safetensors"
+def test_the_scores_and_weights_of_a_search(data, files, model, collection, tmp_path):
+    plain = tmp_path / "plain.safetensors"
     fit = ("concepts", "fit", files / "v.parquet", "--labels", "tags", "--n-atoms", 1)
-    assert found(*fit, "--gate", "-o", gated)["gate"]
-    fitted = pellucid.load(gated)
-    asked = (collection, "-m", gated, "--item", "item 3", "--concept", "person")
-    hits = found("search", *asked, "--score", "gated", "-k", 5)
-    ours = ConceptSearch(Collection.open(collection), fitted).search("item 3", "person", k=5, score="gated")
-    assert [h["item"]["id"] for h in hits] == [h.id for h in ours]
-    assert all("person" in h["item"]["labels"] for h in hits)
-    assert hits[0]["score"] != found("search", *asked, "-k", 1)[0]["score"]
-    assert found("info", gated)["gate"]
-    assert not found("info", model)["gate"]
-    assert "fit --gate" in fails("search", collection, "-m", model, "--item", "item 3", "-c", "person", "--score",
-                                 "gated", code=2)  # fmt: skip
-    assert "name one" in fails("search", collection, "-m", gated, "--item", "item 3", "--score", "gated", code=2)
+    assert not found(*fit, "--no-presence", "-o", plain)["presence"]
+    fitted = pellucid.load(model)
+    search = ConceptSearch(Collection.open(collection), fitted)
+    asked = (collection, "-m", model, "--item", "item 3")
+    for words, settings in (
+        (("-c", "person"), {"concept": "person"}),
+        (("-c", "person", "--score", "projection"), {"concept": "person", "score": "projection"}),
+        (("-c", "person=2", "-c", "animal=-0.5"), {"concept": {"person": 2, "animal": -0.5}}),
+        (("--without", "person"), {"without": "person"}),
+    ):
+        hits, ours = found("search", *asked, *words, "-k", 5), search.search("item 3", k=5, **settings)
+        assert [h["item"]["id"] for h in hits] == [h.id for h in ours]
+        for said, hit in zip(hits, ours):
+            assert said["aspects"] == pytest.approx(hit.aspects)
+    assert found("info", model)["presence"]
+    assert not found("info", plain)["presence"]
+    assert "knows which concepts" in fails("search", collection, "-m", plain, "--item", "item 3", "-c", "person",
+                                           "--score", "presence", code=2)  # fmt: skip
+    assert "NAME=WEIGHT" in fails("search", *asked, "-c", "person=much", code=2)

@@ -257,8 +257,8 @@ def test_explanations_add_up(model, collection, files):
 def test_a_search_by_concept_ranks_prepared_vectors_and_explains_its_scores(data, model, collection):
     loaded = pellucid.load(model)
     rows = loaded.prepare(data[0])
-    item = int(np.argmax(loaded.lengths(data[0])[:, NAMES.index("person")]))
-    words = ("--item", f"item {item}", "-c", "person", "-k", 10, "--explain")
+    item = int(np.argmax(loaded.lengths(data[0], active="all")[:, NAMES.index("person")]))
+    words = ("--item", f"item {item}", "-c", "person", "--score", "projection", "-k", 10, "--explain")
     said = found("search", collection, "-m", model, *words)
     query = loaded.project(data[0][item : item + 1], "person")[0]
     assert query.any()

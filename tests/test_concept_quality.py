@@ -1,4 +1,4 @@
-"""How many atoms, how stable, how well the gate ranks: what a model says about itself."""
+"""How many atoms, how stable: what a model says about itself."""
 
 import io
 import sys
@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-import pellucid
 from pellucid import ConceptSubspaces
-from pellucid.concepts.presence import SHORTEST
 from pellucid.concepts.stability import explained_energy, match, share_auc
 from pellucid.metrics import concept_retrieval
 from pellucid.rows import Blocks
@@ -144,68 +142,6 @@ def test_the_number_of_atoms_is_chosen_as_by_hand(cones):
     assert without.best == 2
     with pytest.raises(ValueError, match="at least one number"):
         model.select_n_atoms(X, Y, **retrieval_arguments(X, Y), sizes=[])
-
-
-def test_gated_scores_are_the_formula(cones, rng):
-    X, Y, model = cones
-    model = clone(model).fit(X, Y, list("abcd")).fit_gate(X, Y, mix=0.3, weight=2.0)
-    pool = X[100:140]
-    scores = model.gated_scores(X[:5], "b", pool)
-    likely = model.describe(pool)[:, 1]
-    for i, x in enumerate(X[:5]):
-        seen = model.project(x[None], "b")[0]
-        for c, (candidate, p) in enumerate(zip(pool, likely)):
-            unit = candidate / np.linalg.norm(candidate)
-            own = np.linalg.norm(model.project(unit[None], "b"))
-            length = np.linalg.norm(seen)
-            middle = seen @ unit / length / max(own, SHORTEST) if length > 0 else 0
-            assert scores[i, c] == pytest.approx(0.3 * x @ unit / np.linalg.norm(x) + 0.7 * middle + 2 * p, abs=1e-5)
-    several = model.gated_scores(X[:5], ["a", "b"], pool)
-    np.testing.assert_allclose(several, (model.gated_scores(X[:5], "a", pool) + scores) / 2, atol=1e-6)
-    stored = model.describe(pool)
-    np.testing.assert_allclose(model.gated_scores(3 * X[:5], "b", 7 * pool, stored), scores, atol=1e-6)
-
-
-def test_the_gate_knows_the_concepts_and_the_score_ranks_better(cones):
-    X, Y, model = cones
-    noisy = X + 0.25 * np.random.default_rng(1).standard_normal(X.shape)
-    model = clone(model).fit(noisy[:200], Y[:200]).fit_gate(noisy[:200], Y[:200])
-    likely = model.describe(noisy[200:])[:, :4]
-    assert ((likely > 0.5) == Y[200:]).mean() > 0.85
-    arguments = retrieval_arguments(noisy, Y)
-    plain = concept_retrieval(model, **arguments)
-    gated = concept_retrieval(
-        None, **arguments, score=lambda Q, j: model.gated_scores(Q, model.concept_names_[j], arguments["candidates"])
-    )
-    assert gated.general > plain.general
-
-
-def test_a_gate_needs_fitting_and_survives_a_file(cones, tmp_path):
-    X, Y, model = cones
-    model = clone(model).fit(X, Y)
-    with pytest.raises(ValueError, match="fit_gate"):
-        model.describe(X)
-    for bad in (dict(mix=2), dict(weight=-1), dict(C=0), dict(mix=np.nan)):
-        with pytest.raises(ValueError, match="mix must lie"):
-            model.fit_gate(X, Y, **bad)
-    model.fit_gate(X, Y)
-    pellucid.save(model, tmp_path / "m.safetensors")
-    again = pellucid.load(tmp_path / "m.safetensors")
-    np.testing.assert_array_equal(again.describe(X), model.describe(X))
-    for change in (model.partial_fit, model.fit):
-        model.fit_gate(X, Y)
-        change(X, Y)
-        with pytest.raises(ValueError, match="fit_gate"):
-            model.describe(X)
-
-
-def test_a_gate_for_a_concept_that_all_have(rng):
-    X = rng.standard_normal((30, 5))
-    Y = np.ones((30, 2), dtype=bool)
-    Y[:15, 1] = False
-    likely = ConceptSubspaces(2, center=False).fit(X, Y).fit_gate(X, Y).describe(X)
-    assert np.isfinite(likely).all()
-    np.testing.assert_allclose(likely[:, 0], 31 / 32, rtol=1e-6)
 
 
 class Terminal(io.StringIO):

@@ -1,107 +1,205 @@
-"""Searching by concept: diverse lists, and the gated score with what it keeps beside the vectors."""
+"""Searching by concept: presence, exclusion, weights, parts of several items, diverse lists, and why."""
+
+import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pellucid import ConceptSubspaces
+from pellucid._core.arrays import unit_rows
 from pellucid.search import Collection, ConceptSearch, Hit
-from pellucid.search.score_cache import FOLDER, model_mark
+from pellucid.search.wanted import WHOLE
 from support.oracles import planted_cones
 
 
 @pytest.fixture(scope="module")
 def parts():
     X, Y, *_ = planted_cones(300, 24, noise=0.1)
-    X = X.astype(np.float32)
-    return X, ConceptSubspaces(3, random_state=0, center=False).fit(X, Y, list("abcd")).fit_gate(X, Y)
+    X = (X + 0.05 * np.random.default_rng(5).standard_normal(X.shape)).astype(np.float32)
+    return X, Y, ConceptSubspaces(3, random_state=0, center=False).fit(X, Y, list("abcd"))
 
 
-@pytest.fixture
-def searching(parts, tmp_path):
-    X, model = parts
-    collection = Collection.create(tmp_path / "c", X[:200])
+@pytest.fixture(scope="module")
+def searching(parts, tmp_path_factory):
+    X, _, model = parts
+    collection = Collection.create(tmp_path_factory.mktemp("search") / "c", X[:200])
     collection.add(X[200:])
     return ConceptSearch(collection, model)
 
 
-def test_gated_search_ranks_by_the_gated_score(parts, searching):
-    X, model = parts
-    for concept in ("b", ["a", "c"]):
-        scores = model.gated_scores(X[:1], concept, X)[0]
-        scores[0] = -np.inf
-        hits = searching.search("0", concept, 10, score="gated")
-        assert [hit.position for hit in hits] == np.argsort(-scores, kind="stable")[:10].tolist()
-        np.testing.assert_allclose([hit.score for hit in hits], np.sort(-scores)[:10] * -1, atol=1e-5)
-    batch = searching.search(X[:3], "b", 5, score="gated")
+def ranked(scores, own=()):
+    scores = np.array(scores, dtype=np.float64)
+    scores[list(own)] = -np.inf
+    order = np.argsort(-scores, kind="stable")
+    return order[: len(order) - len(own)], scores
+
+
+def same(hits, scores, own=(0,)):
+    order, scores = ranked(scores, own)
+    np.testing.assert_allclose([hit.score for hit in hits], scores[order[: len(hits)]], atol=1e-5)
+    np.testing.assert_allclose(scores[[hit.position for hit in hits]], [hit.score for hit in hits], atol=1e-5)
+
+
+def test_presence_ranks_by_its_formula(parts, searching):
+    X, _, model = parts
+    pool, p, weight = unit_rows(X), model.predict_proba(X), float(model.presence_weight_[0])
+    x = unit_rows(X[:1])
+    for concept in ("b", ["a", "c"], {"a": 1, "c": 3}, {"b": 2, "d": -0.5}, {"d": -1}):
+        given_weights = concept if isinstance(concept, dict) else dict.fromkeys(concept, 1)
+        up = {name: w for name, w in given_weights.items() if w > 0}
+        down = {name: -w for name, w in given_weights.items() if w < 0}
+        rest = model.remove(x, list(down)) if down else x
+        q = unit_rows(rest)
+        if up:
+            seen = {name: unit_rows(model.cones.project(rest, name)) for name in up}
+            q = WHOLE * q + (1 - WHOLE) * sum(w * seen[name] for name, w in up.items()) / sum(up.values())
+        scores = (q @ pool.T)[0]
+        for name, w in up.items():
+            scores = scores + weight * w / sum(up.values()) * p[:, "abcd".index(name)]
+        for name, w in down.items():
+            scores = scores - weight * w * p[:, "abcd".index(name)]
+        same(searching.search("0", concept, 20), scores)
+    np.testing.assert_equal(
+        [hit.position for hit in searching.search("0", {"b": 1, "d": -1}, 9)],
+        [hit.position for hit in searching.search("0", "b", 9, without="d")],
+    )
+
+
+def test_projection_ranks_as_in_the_paper(parts, searching):
+    X, _, model = parts
+    for asked, q in (
+        (dict(concept="b"), model.project(X[:1], "b")),
+        (dict(concept=["a", "c"]), model.project(X[:1], ["a", "c"])),
+        (dict(without="a"), model.remove(X[:1], "a")),
+        (dict(concept="b", without="a"), model.cones.project(model.remove(X[:1], "a"), "b")),
+    ):
+        same(searching.search("0", k=10, score="projection", **asked), (unit_rows(q) @ unit_rows(X).T)[0])
+
+
+def test_a_batch_is_one_query_after_the_other(parts, searching):
+    X, *_ = parts
+    batch = searching.search(X[:3], "b", 5)
     assert [len(hits) for hits in batch] == [5, 5, 5]
-    assert batch[0][0].position == searching.search(X[0], "b", 1, score="gated")[0].position
+    for row, hits in zip(X, batch):
+        assert [hit.position for hit in hits] == [hit.position for hit in searching.search(row, "b", 5)]
 
 
-def test_descriptions_are_kept_for_each_model_and_block(parts, searching):
-    X, model = parts
-    folder = searching.collection.folder / FOLDER
-    searching.search("0", "b", 3, score="gated")
-    kept = sorted(folder.iterdir())
-    assert len(kept) == 2
-    assert all(path.name.startswith(model_mark(model)) for path in kept)
-    before = [path.stat().st_mtime_ns for path in kept]
-    again = ConceptSearch(Collection.open(searching.collection.folder), model)
-    again.search("0", "b", 3, score="gated")
-    assert [path.stat().st_mtime_ns for path in kept] == before
-    again.collection.add(X[:5] + 1, ids=list("vwxyz"))
-    assert again.search(X[0] + 1, "b", 1, score="gated")
-    assert len(list(folder.iterdir())) == 3
+def test_what_is_kept_out_stays_out(parts, searching):
+    _, Y, _ = parts
+    has = np.flatnonzero(Y[:, 0] & (Y.sum(axis=1) > 1))[:40]
+
+    def share(**asked):
+        found = [hit.position for row in has for hit in searching.search(str(row), k=10, **asked)]
+        return Y[found, 0].mean()
+
+    assert share(without="a") < 0.1 * share()
+    assert share(without="a") < share(without="a", score="projection")
 
 
-def test_deleted_items_and_files_are_no_obstacle(parts, searching):
-    best = searching.search("0", "b", 3, score="gated")
-    searching.collection.delete([best[0].id])
-    for path in (searching.collection.folder / FOLDER).iterdir():
-        path.unlink()
-    again = ConceptSearch(Collection.open(searching.collection.folder), parts[1])
-    assert [hit.id for hit in again.search("0", "b", 2, score="gated")] == [hit.id for hit in best[1:]]
+def test_the_shortlist_holds_the_best_of_many(parts, tmp_path, monkeypatch):
+    X, _, model = parts
+    rng = np.random.default_rng(3)
+    many = np.concatenate([X + 0.15 * rng.standard_normal(X.shape).astype(np.float32) for _ in range(20)])
+    collection = Collection.create(tmp_path / "c", many)
+    found, wanted = [], []
+    for most, into in ((500, found), (10**6, wanted)):
+        monkeypatch.setattr("pellucid.search.query.SHORTLIST", most)
+        search = ConceptSearch(collection, model)
+        for row, asked in itertools.product(range(0, 60, 3), (dict(concept="b"), dict(without="a"))):
+            into.append({hit.position for hit in search.search(X[row], k=10, **asked)})
+    agree = np.mean([len(a & b) / 10 for a, b in zip(found, wanted)])
+    assert agree > 0.97
 
 
-def test_another_gate_is_another_description(parts):
-    X, model = parts
-    Y = np.eye(4, dtype=bool)[np.arange(len(X)) % 4]
-    other = ConceptSubspaces(3, random_state=0, center=False).fit(X, Y, list("abcd"))
-    marks = {
-        model_mark(model),
-        model_mark(other),
-        model_mark(other.fit_gate(X, Y)),
-        model_mark(other.set_params(ridge=1)),
-    }
-    assert len(marks) == 4
+def test_parts_of_several_items_are_one_query(parts, searching):
+    X, _, model = parts
+    pool, p, weight = unit_rows(X), model.predict_proba(X), float(model.presence_weight_[0])
+    x, y = unit_rows(X[:1]), unit_rows(X[7:8])
+    q = (2 * unit_rows(model.project(x, "a")) + unit_rows(model.project(y, "b"))) / 3
+    hits = searching.search([("0", "a", 2), ("7", "b", 1)], k=20)
+    same(hits, (q @ pool.T)[0] + weight * (2 * p[:, 0] + p[:, 1]) / 3, own=(0, 7))
+    q = x - 0.5 * model.cones.project(x, "a") + unit_rows(model.project(y, "b"))
+    hits = searching.search([("0", None, 1), ("0", "a", -0.5), (X[7], "b", 1)], k=20)
+    same(hits, (q @ pool.T)[0] / 2 + weight * (p[:, 1] - 0.5 * p[:, 0]) / 2)
+    q = unit_rows(model.project(x, "a")) + unit_rows(model.project(y, "b"))
+    hits = searching.search([("0", "a", 1), ("7", "b", 1)], k=20, score="projection")
+    same(hits, (unit_rows(q) @ pool.T)[0], own=(0, 7))
 
 
-@pytest.mark.parametrize("damaged", [b"", b"\x93NUMPY\x01\x00v\x00{", b"no array"])
-def test_damaged_descriptions_are_made_again(parts, searching, damaged):
-    before = searching.search("0", "b", 3, score="gated")
-    kept = sorted((searching.collection.folder / FOLDER).iterdir())
-    sound = [path.read_bytes() for path in kept]
-    kept[0].write_bytes(damaged)
-    kept[1].write_bytes(sound[0])  # of other rows
-    again = ConceptSearch(Collection.open(searching.collection.folder), parts[1])
-    assert again.search("0", "b", 3, score="gated") == before
-    assert [path.read_bytes() for path in kept] == sound
+def test_a_swap_takes_the_part_of_another(parts, searching):
+    X, _, model = parts
+    pool, x, y = unit_rows(X), unit_rows(X[:1]), unit_rows(X[7:8])
+    q = unit_rows(model.remove(x, "a") + model.project(y, "a"))
+    p, weight = model.predict_proba(X)[:, 0], float(model.presence_weight_[0])
+    same(searching.swap("0", "7", "a", 20), (q @ pool.T)[0] + weight * p, own=(0, 7))
+    same(searching.swap("0", X[7], "a", 20, score="projection"), (q @ pool.T)[0])
 
 
-def test_scores_that_cannot_be(parts, tmp_path):
-    X, model = parts
-    searching = ConceptSearch(Collection.create(tmp_path / "c", X), model)
-    with pytest.raises(ValueError, match='"cosine" or "gated"'):
-        searching.search(X[0], "b", score="dot")
-    with pytest.raises(ValueError, match="name the concept"):
-        searching.search(X[0], score="gated")
-    ungated = ConceptSubspaces(3, center=False).fit(X, np.arange(len(X)) % 2)
-    with pytest.raises(ValueError, match="fit_gate"):
-        ConceptSearch(searching.collection, ungated).search(X[0], "0", score="gated")
+@settings(max_examples=25, deadline=None)
+@given(st.dictionaries(st.sampled_from("abcd"), st.floats(-2, 2).filter(lambda w: abs(w) > 0.01), min_size=1))
+def test_aspects_and_explanations_add_up_to_the_score(searching, weights):
+    for hit in searching.search("5", weights, 2):
+        assert sum(hit.aspects.values()) == pytest.approx(hit.score, abs=1e-5)
+        why = hit.explain()
+        assert why.score == pytest.approx(hit.score, abs=1e-5)
+        assert why.terms.sum() + why.residual + why.presence == pytest.approx(why.score, abs=1e-6)
 
 
-@pytest.mark.parametrize("score", ["cosine", "gated"])
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (dict(concept="b", score="dot"), '"presence" or "projection"'),
+        (dict(concept={}), "at least one"),
+        (dict(concept=[]), "at least one"),
+        (dict(concept={"a": 0}), "weight 0"),
+        (dict(concept={"a": np.nan}), "finite"),
+        (dict(concept={"a": "much"}), "finite"),
+        (dict(concept={"e": 1}), "no concept 'e'"),
+        (dict(without="e"), "no concept 'e'"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_asked_for(searching, asked, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        searching.search("0", **asked)
+
+
+def test_queries_of_parts_that_cannot_be(searching):
+    for query, sentence in (
+        ([("0", "a", -1)], "positive weight"),
+        ([("0", "a", np.inf)], "finite"),
+        ([("nobody", "a", 1)], "no item 'nobody'"),
+        ([("0", "e", 1)], "no concept 'e'"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            searching.search(query)
+    with pytest.raises(ValueError, match="in the parts"):
+        searching.search([("0", "a", 1)], "b")
+
+
+def test_a_model_without_presence_searches_by_projection(parts, searching):
+    X, Y, _ = parts
+    model = ConceptSubspaces(3, center=False, presence=False).fit(X, Y, list("abcd"))
+    plain = ConceptSearch(searching.collection, model)
+    assert plain.search("0", "b", 5) == plain.search("0", "b", 5, score="projection")
+    with pytest.raises(ValueError, match="fit_presence"):
+        plain.search("0", "b", score="presence")
+
+
+def test_deleted_items_are_not_found(parts, tmp_path):
+    X, _, model = parts
+    search = ConceptSearch(Collection.create(tmp_path / "c", X), model)
+    best = search.search("0", "b", 3)
+    search.collection.delete([best[0].id])
+    again = ConceptSearch(Collection.open(tmp_path / "c"), model)
+    assert [hit.id for hit in again.search("0", "b", 2)] == [hit.id for hit in best[1:]]
+
+
+@pytest.mark.parametrize("score", ["presence", "projection"])
 def test_a_diverse_list_differs_and_keeps_relevance(parts, tmp_path, score):
-    X, model = parts
+    X, _, model = parts
     copies = np.repeat(X[:60], 4, axis=0) + 1e-4 * np.random.default_rng(0).standard_normal((240, 24)).astype(
         np.float32
     )
@@ -123,18 +221,19 @@ def test_a_diverse_list_differs_and_keeps_relevance(parts, tmp_path, score):
         {"concept": ["a", "b"]},
         {"without": "a"},
         {"concept": "b", "without": "c"},
-        {"concept": "b", "score": "gated"},
-        {"concept": ["a", "c"], "score": "gated", "without": "b"},
+        {"concept": "b", "score": "projection"},
+        {"concept": ["a", "c"], "score": "projection", "without": "b"},
     ],
     ids=str,
 )
 def test_a_hit_explains_the_score_that_it_shows(parts, searching, asked):
-    X, _ = parts
+    X, *_ = parts
     for hit in (searching.search("3", k=2, **asked)[1], searching.search(X[3:4], k=2, **asked)[0][0]):
         why = hit.explain()
         assert why.score == pytest.approx(hit.score, abs=1e-5)
         assert why.terms.sum() + why.residual + why.presence == pytest.approx(why.score, abs=1e-6)
-        assert (why.presence > 0) == (asked.get("score") == "gated")
+        assert (why.presence != 0) == (bool(asked) and "score" not in asked)
+        assert sum(hit.aspects.values()) == pytest.approx(hit.score, abs=1e-5)
         assert searching.explain(X[3], hit.id, **asked).score == pytest.approx(hit.score, abs=1e-5)
         assert why.plot().figure is not None
     with pytest.raises(ValueError, match="a search with a model"):
@@ -152,7 +251,7 @@ def test_an_item_is_read_once_and_when_it_is_asked_for(searching, monkeypatch):
 
 
 def test_a_diverse_list_of_a_small_collection(parts, tmp_path):
-    X, model = parts
+    X, _, model = parts
     searching = ConceptSearch(Collection.create(tmp_path / "c", X[:3]), model)
     assert sorted(hit.position for hit in searching.search("1", k=20, diverse=True)) == [0, 2]
     alone = ConceptSearch(Collection.create(tmp_path / "one", X[:1]), model)

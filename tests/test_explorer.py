@@ -57,7 +57,7 @@ def test_collection_and_status_say_what_there_is(client):
     assert kinds == {"text": "text", "labels": "labels", "kind": "label", "weird": "other"}
     assert info["text_column"] == "text"
     assert info["has_thumbnails"]
-    assert not info["gated"]
+    assert info["presence"]
     assert client.get("/api/status").json() == {"progress": {"pca": 1, "neighbours": 1, "shares": 1}, "failed": {}}
 
 

@@ -315,7 +315,7 @@ def test_concept_search_filters(world):
 def test_hits_are_the_projections_neighbours(world):
     scenes, X, model, collection = world
     search = ConceptSearch(collection, model)
-    hits = search.search(X[7], "animal", k=5)
+    hits = search.search(X[7], "animal", k=5, score="projection")
     projected = model.project(X[7:8], "animal")[0]
     cosines = X @ projected / (np.linalg.norm(projected) * np.linalg.norm(X, axis=1))
     assert [h.position for h in hits] == np.argsort(-cosines, kind="stable")[:5].tolist()

@@ -52,6 +52,8 @@ MODELS = {
 
 # constructor parameters of files of 0.1.0.dev0 that have another name today
 RENAMED = {("BinaryAutoencoder", "tolerance"): "margin"}
+# what files of 0.1.0.dev0 hold and models no longer use
+RETIRED = {"ConceptSubspaces": ("gate_coef_", "gate_intercept_", "gate_weights_")}
 
 NUMPY_KINDS = {"f": "f", "i": "iu", "b": "b"}
 
@@ -264,7 +266,7 @@ def _restore(
         if type(value) is not kind or (isinstance(value, int) and value < 0):
             raise ModelFileError(f"{source}: {attribute} is {value!r}, where a {kind.__name__} belongs.")
         setattr(model, attribute, value)
-    arrays = dict(tensors)
+    arrays = {key: array for key, array in tensors.items() if key not in RETIRED.get(name, ())}
     for attribute, items in text.items():
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
             raise ModelFileError(f"{source} has a list {attribute!r} that holds something other than text.")

@@ -22,8 +22,6 @@ from pellucid.cli._common import (
 from pellucid.cli._fits import batch_size, batch_size_option, output_option, report, seed_option, warned
 from pellucid.cli._labels import Labels, labels_option, names_option
 
-GATE_ROWS = 50_000  # that a gate is learned from, at most: it holds them in memory
-
 
 class AtomNumber(click.ParamType):
     """A whole number of atoms, or a share of the energy below 1."""
@@ -66,7 +64,7 @@ class AtomNumber(click.ParamType):
               help="Start from singular vectors or from random rows.")  # fmt: skip
 @click.option("--monotone", is_flag=True, help="Never let the error rise.")
 @batch_size_option
-@click.option("--gate", is_flag=True, help="Also learn how likely a row has each concept, for `search --score gated`.")
+@click.option("--no-presence", is_flag=True, help="Do not learn which concepts a row has, only the cones.")
 @seed_option
 @click.option("--as-is", is_flag=True, help="Take the vectors as they are: do not normalise, centre and normalise.")
 @column_option
@@ -84,7 +82,7 @@ def command(
     init: str,
     monotone: bool,
     batch_size: int | None,
-    gate: bool,
+    no_presence: bool,
     seed: int,
     as_is: bool,
     column: str | None,
@@ -101,7 +99,7 @@ def command(
     Examples:
       pellucid concepts fit photos.parquet --labels tags -o photos.safetensors
       pellucid concepts fit photos.csv --labels animal,person,vehicle -o photos.safetensors
-      pellucid concepts fit photos.npy --labels tags.txt --n-atoms 4 --gate -o photos.safetensors
+      pellucid concepts fit photos.npy --labels tags.txt --n-atoms 4 -o photos.safetensors
       pellucid concepts fit photos.npy --words concepts.parquet --active 2 -o photos.safetensors
     """
     if bool(labels) == (words is not None):
@@ -109,11 +107,11 @@ def command(
     check_output(output, ".safetensors")
     settings = {
         "n_atoms": n_atoms, "max_iter": max_iter, "update": update, "init": init, "monotone": monotone,
-        "batch_size": batch_size, "random_state": seed,
+        "batch_size": batch_size, "random_state": seed, "presence": not no_presence,
     }  # fmt: skip
     begun = time.perf_counter()
     with readable(vectors) as source:
-        model, indicator, caught = fit(source, column, labels, names, words, active, output, settings, as_is, gate)
+        model, indicator, caught = fit(source, column, labels, names, words, active, output, settings, as_is)
     found = summary(model, indicator, output, time.perf_counter() - begun)
     report(found, as_json, show, caught)
 
@@ -128,7 +126,6 @@ def fit(
     output: Path,
     settings: dict[str, Any],
     as_is: bool,
-    gate: bool,
 ) -> tuple[Any, Any, list[warnings.WarningMessage]]:
     """The model that was written, the labels it was fitted to, and what the fit warned of."""
     import numpy as np
@@ -155,9 +152,6 @@ def fit(
     blocks = checked_blocks(source, column, columns, what="Reading")
     with spooled(blocks, rows, np.asarray, output) as X, warned() as caught:
         model = ConceptSubspaces(**settings, center=not as_is, verbose=1).fit(X, indicator, concepts)
-        if gate:
-            some = np.sort(np.random.default_rng(settings["random_state"]).permutation(rows)[:GATE_ROWS])
-            model.fit_gate(X[some], indicator[some])
     model.set_params(verbose=0)
     persistence.save(model, output)
     return model, indicator, caught
@@ -178,7 +172,7 @@ def summary(model: Any, indicator: Any, output: Path, seconds: float) -> dict[st
         "error_at_start": float(model.objective_[0]),
         "error_after_fit": float(model.objective_[-1]),
         "sweeps": model.n_iter_,
-        "gate": hasattr(model, "gate_coef_"),
+        "presence": model.knows_presence,
         "seconds": seconds,
     }
 

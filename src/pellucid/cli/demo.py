@@ -118,7 +118,7 @@ def run(output: Path, tell: Tell) -> dict[str, Any]:
     with progress("Search", 2) as advance:
         advance("making a collection")
         collection = collect(output, scenes)
-        persistence.save(model.fit_gate(X[train], labels), output / "model.safetensors")
+        persistence.save(model, output / "model.safetensors")
         advance("looking for a good example")
         search = ConceptSearch(collection, model)
         query, concept = example(scenes, search)

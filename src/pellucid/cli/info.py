@@ -70,7 +70,7 @@ def model(path: Path) -> dict[str, Any]:
     if hasattr(fitted, "groups_") and hasattr(fitted, "concept_names_"):
         sizes = np.bincount(fitted.groups_, minlength=len(fitted.concept_names_)).tolist()
         found["concepts"] = dict(zip(map(str, fitted.concept_names_), sizes))
-        found["gate"] = hasattr(fitted, "gate_coef_")
+        found["presence"] = fitted.knows_presence
     elif hasattr(fitted, "cross_covariance_"):
         found["erased"] = [str(name) for name in fitted.concept_names_]
     found |= fitted_values(fitted)

@@ -24,12 +24,17 @@ if TYPE_CHECKING:
     "--vector", type=click.Path(exists=True, allow_dash=True, path_type=Path),
     help="File with one vector to start from, as your embedding model gave it; - for numbers in JSON on stdin.",
 )  # fmt: skip
-@click.option("-c", "--concept", multiple=True, help="Look at this concept alone; several together.")
-@click.option("--without", multiple=True, help="Take this concept out first.")
+@click.option(
+    "-c",
+    "--concept",
+    multiple=True,
+    help="Look for this concept; several together, with a weight each if you like: animal=2.",
+)
+@click.option("--without", multiple=True, help="Keep items out that have this concept.")
 @click.option("-k", type=click.IntRange(min=1), default=20, show_default=True, help="How many items.")
 @click.option(
-    "--score", type=click.Choice(["cosine", "gated"]), default="cosine", show_default=True,
-    help="gated also asks how likely an item has the concept; for a model that was fitted with --gate.",
+    "--score", type=click.Choice(["presence", "projection"]),
+    help="presence (if the model knows it) also asks how likely an item has the concept; projection does not.",
 )  # fmt: skip
 @click.option("--diverse", is_flag=True, help="Choose items that differ from each other.")
 @click.option("--explain", is_flag=True, help="Say which concepts make each item close.")
@@ -48,7 +53,7 @@ def command(
     concept: tuple[str, ...],
     without: tuple[str, ...],
     k: int,
-    score: str,
+    score: str | None,
     diverse: bool,
     explain: bool,
     words: Path | None,
@@ -64,7 +69,7 @@ def command(
     Examples:
       pellucid search photos --item 17
       pellucid search photos -m photos.safetensors --item 17 --concept animal -k 10
-      pellucid search photos -m photos.safetensors --item 17 --concept animal --score gated
+      pellucid search photos -m photos.safetensors --item 17 --concept animal=2 --concept place=0.5
       pellucid search photos -m photos.safetensors --item 17 --without person --diverse --explain
       pellucid search photos --item 17 --where '[["year", ">", 1999]]'
       pellucid search photos --item 17 --engine postgres --dsn postgresql://me@db.example.org/photos
@@ -75,15 +80,13 @@ def command(
     wants = [name for name, on in (("--concept", concept), ("--without", without), ("--explain", explain)) if on]
     if wants and model is None:
         raise click.UsageError(f"{wants[0]} needs a --model that knows the concepts.")
-    if score == "gated" and not concept:
-        raise click.UsageError("--score gated asks how much of a concept an item has: name one with --concept.")
     if words is not None and not explain:
         raise click.UsageError("--words goes with --explain.")
     from pellucid.search import Collection, ConceptSearch
 
     fitted = None if model is None else load_model(model)
-    if score == "gated" and not hasattr(fitted, "gate_coef_"):
-        raise click.UsageError("The model has no gate: fit it with `pellucid concepts fit --gate`.")
+    if score == "presence" and (fitted is None or not fitted.knows_presence):
+        raise click.UsageError("--score presence needs a --model that knows which concepts an item has.")
     opened = Collection.open(collection, engine=engine)
     if dsn is not None or options:
         given = chosen(dsn, options, opened.engine_options)
@@ -93,14 +96,38 @@ def command(
     query: Any = item if vector is None else read_query(vector)
     search = ConceptSearch(opened, fitted)
     hits: list[Any] = search.search(
-        query, concept or None, k, diverse, without=without or None, score=score, where=where
+        query, weighted(concept, fitted), k, diverse, without=list(without) or None, score=score, where=where
     )
     vocabulary = dict(zip(("words", "word_vectors"), read_words(words))) if words is not None else {}
     why = [hit.explain(**vocabulary) for hit in hits] if explain else None
     if as_json:
         print_json([as_dict(hit, None if why is None else why[i]) for i, hit in enumerate(hits)])
     else:
-        show(hits, why, concept)
+        show(hits, why, [name for name, _ in split_weights(concept, fitted)])
+
+
+def split_weights(concept: tuple[str, ...], model: Any) -> list[tuple[str, float]]:
+    """Names and weights from NAME or NAME=WEIGHT; a name may hold a = of its own."""
+    known = set() if model is None else {str(name) for name in model.concept_names_}
+    found = []
+    for text in concept:
+        name, equals, weight = text.rpartition("=")
+        if text in known or not equals:
+            found.append((text, 1.0))
+            continue
+        try:
+            found.append((name, float(weight)))
+        except ValueError as error:
+            raise click.UsageError(f"{text!r} is neither a concept nor NAME=WEIGHT with a number.") from error
+    return found
+
+
+def weighted(concept: tuple[str, ...], model: Any) -> Any:
+    """What a search takes: names, or names with weights where any has another than 1."""
+    pairs = split_weights(concept, model)
+    if all(weight == 1 for _, weight in pairs):
+        return [name for name, _ in pairs] or None
+    return dict(pairs)
 
 
 def read_query(path: Path) -> NDArray[Any]:
@@ -125,7 +152,7 @@ def read_query(path: Path) -> NDArray[Any]:
 
 def as_dict(hit: Any, why: Any) -> dict[str, Any]:
     item = {name: value for name, value in hit.item.items() if not isinstance(value, bytes)}
-    found = {"rank": hit.rank, "score": hit.score, "item": item}
+    found = {"rank": hit.rank, "score": hit.score, "aspects": hit.aspects, "item": item}
     if why is not None:
         found["explanation"] = {
             "score": why.score,
@@ -137,7 +164,7 @@ def as_dict(hit: Any, why: Any) -> dict[str, Any]:
     return found
 
 
-def show(hits: list[Any], why: list[Any] | None, concept: tuple[str, ...]) -> None:
+def show(hits: list[Any], why: list[Any] | None, concept: list[str]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -163,9 +190,10 @@ def terms(why: Any, most: int = 4) -> str:
 
     order = sorted(range(len(why.names)), key=lambda j: -abs(why.terms[j]))[:most]
     parts = []
-    for j in order:
+    for j in (j for j in order if abs(why.terms[j]) >= 0.005):
         near = f" ({escape(', '.join(why.words[j]))})" if why.words[j] else ""
         parts.append(f"{why.terms[j]:+.2f} {escape(why.names[j])}{near}")
     rest = float(why.terms.sum() - sum(why.terms[j] for j in order))
-    likely = f", {why.presence:+.2f} for having the concept" if why.presence else ""
-    return f"{why.score:.2f} = {', '.join(parts)}, {rest:+.2f} other concepts, {why.residual:+.2f} in none{likely}"
+    other = [f"{rest:+.2f} other concepts"] if abs(rest) >= 0.005 else []
+    likely = [f"{why.presence:+.2f} for how likely it has what was asked for"] if why.presence else []
+    return f"{why.score:.2f} = " + ", ".join([*parts, *other, f"{why.residual:+.2f} in none", *likely])

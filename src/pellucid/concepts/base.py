@@ -18,6 +18,8 @@ from pellucid.preparation import PreparesRows
 from pellucid.rows import is_lazy
 from pellucid.rows.lazy import map_blocks
 
+# what names every concept at once
+ALL = "all"
 # cones with what they made ready for queries, beside the models, so that using one does not change it
 _CONES: WeakKeyDictionary[Any, Cones] = WeakKeyDictionary()
 
@@ -75,7 +77,7 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
     # taking apart
 
     def transform(self, X: Any) -> Any:
-        """Non-negative codes (n, M) of rows over all atoms: :meth:`encode` with its defaults.
+        """Non-negative codes (n, M) of rows over the atoms of the concepts they have: :meth:`encode` with its defaults.
 
         Parameters
         ----------
@@ -91,8 +93,8 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         --------
         >>> from pellucid import ConceptSubspaces
         >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
-        >>> ConceptSubspaces(1, center=False).fit(X, y).transform([[3, 4]]).round(2).tolist()
-        [[3.0, 4.0]]
+        >>> ConceptSubspaces(1, center=False).fit(X, y).transform([[3, 4]]).round(2).tolist()  # it is more of a dog
+        [[0.0, 4.0]]
         """
         return self.encode(X)
 
@@ -112,7 +114,8 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         X : array-like of shape (n, d), Blocks or dask array
             Raw rows.
         active : str, list of str or array-like of shape (n, S), default=None
-            Names of the concepts that all rows may use, or an indicator of those that each row may; None allows all.
+            Names of the concepts that all rows may use, or an indicator of those that each row may. None takes the
+            concepts that each row has by :meth:`predict`, or all of a model without presence; "all" takes all.
         method : {"nnls", "omp", "group_omp"}, default="nnls"
             Least squares over the active atoms (Eq. 2), or where concepts are not known a greedy choice of atoms or
             concepts.
@@ -139,12 +142,10 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         >>> model.encode([[3, 4]], active="cat").round(2).tolist()
         [[3.0, 0.0]]
         """
-        if is_lazy(X) and active is not None and not are_names(active):
-            raise ValueError("Of blocks, active must name the concepts of all rows.")
-        how = partial(
-            Cones.encode, active=active, method=method, n_nonzero_coefs=n_nonzero_coefs, n_concepts=n_concepts
-        )
-        return self._of_rows(how, X, len(self.cones.atoms))
+        if method != "nnls" and active is None:
+            active = ALL  # the greedy methods find the concepts themselves
+        more = {"method": method, "n_nonzero_coefs": n_nonzero_coefs, "n_concepts": n_concepts}
+        return self._of_rows(self._parts(Cones.encode, X, active, **more), X, len(self.cones.atoms))
 
     def components(self, X: ArrayLike, active: Any = None) -> NDArray[Any]:
         """Split each row into a sum of one component per concept (Eq. 2).
@@ -170,10 +171,10 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         >>> from pellucid import ConceptSubspaces
         >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
         >>> model = ConceptSubspaces(1, center=False).fit(X, y)
-        >>> model.components([[3, 4]]).round(2).tolist()
+        >>> model.components([[3, 4]], "all").round(2).tolist()
         [[[3.0, 0.0], [0.0, 4.0]]]
         """
-        return self.cones.components(self.prepare(X), active)
+        return np.asarray(self._parts(Cones.components, X, active)(self.cones, self.prepare(X)))
 
     def project(self, X: Any, concept: Names) -> Any:
         """Project each row onto a concept: the point of its cone that is nearest (Eq. 3).
@@ -301,12 +302,12 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         >>> from pellucid import ConceptSubspaces
         >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
         >>> model = ConceptSubspaces(1, center=False).fit(X, y)
-        >>> model.shares([[3, 4]]).round(2).tolist()
+        >>> model.shares([[3, 4]], "all").round(2).tolist()
         [[0.36, 0.64]]
         """
-        return self._of_rows(partial(Cones.shares, active=active), X, len(self.cones.names))
+        return self._of_rows(self._parts(Cones.shares, X, active), X, len(self.cones.names))
 
-    def lengths(self, X: ArrayLike, partial: bool = False) -> NDArray[Any]:
+    def lengths(self, X: ArrayLike, partial: bool = False, active: Any = None) -> NDArray[Any]:
         """Measure the component of each concept in each row.
 
         Parameters
@@ -315,6 +316,8 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
             Raw rows.
         partial : bool, default=False
             Measure the projections, one concept at a time, instead of the components.
+        active : str, list of str or array-like of shape (n, S), default=None
+            The concepts that rows may have components of; see :meth:`encode`.
 
         Returns
         -------
@@ -325,12 +328,25 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         --------
         >>> from pellucid import ConceptSubspaces
         >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
-        >>> ConceptSubspaces(1, center=False).fit(X, y).lengths([[3, 4]]).round(2).tolist()
+        >>> ConceptSubspaces(1, center=False).fit(X, y).lengths([[3, 4]], active="all").round(2).tolist()
         [[3.0, 4.0]]
         """
-        return self.cones.lengths(self.prepare(X), partial)
+        return np.asarray(self._parts(Cones.lengths, X, active, partial=partial)(self.cones, self.prepare(X)))
 
     # the small print
+
+    def _parts(self, split: Callable[..., NDArray[Any]], X: Any, active: Any, **more: Any) -> Callable[..., Any]:
+        """A method of the cones for the active concepts of rows; for blocks, something that workers can be sent."""
+        if active is not None and is_lazy(X) and not are_names(active):
+            raise ValueError("Of blocks, active must name the concepts of all rows.")
+        everything = isinstance(active, str) and active == ALL
+        who = self._told_by if active is None else None
+        return partial(_of_active, split, who, None if everything else active, more)
+
+    @property
+    def _told_by(self) -> Callable[[NDArray[Any]], Indicator] | None:
+        """What tells which concepts prepared rows have, if anything does."""
+        return None
 
     def _of_rows(self, method: Callable[..., NDArray[Any]], X: Any, width: int) -> Any:
         """What a method of the cones makes of raw rows; of blocks when they are asked for, with the cones as now."""
@@ -396,3 +412,9 @@ class ConceptModel(PreparesRows, TransformerMixin, BaseEstimator):
         half = getattr(X, "dtype", None) == np.float16
         data: NDArray[Any] = validate_data(self, X, dtype=np.float32 if half else [np.float64, np.float32], reset=reset)
         return data
+
+
+def _of_active(
+    split: Callable[..., NDArray[Any]], who: Any, active: Any, more: dict[str, Any], cones: Cones, rows: NDArray[Any]
+) -> NDArray[Any]:
+    return split(cones, rows, active=active if who is None else who(rows), **more)

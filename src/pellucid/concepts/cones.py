@@ -17,6 +17,11 @@ from pellucid.solvers import Cone, group_omp, nnls, nonnegative_omp
 
 Names = str | Sequence[str]
 
+# atoms from which on rows with few active concepts are coded over theirs alone, in groups that have about so many
+MANY_ATOMS = 1024
+# numbers in the codes of the rows that are taken apart at a time
+CODE_NUMBERS = 1 << 22
+
 
 @dataclass
 class Cones:
@@ -97,10 +102,11 @@ class Cones:
         >>> cones.encode(np.array([[3.0, 4.0]]), active="cat").tolist()
         [[3.0, 0.0]]
         """
-        atoms = self.atoms.astype(X.dtype)
+        if method == "nnls" and active is not None:
+            return self._encode_active(X, self.active(active, len(X)))
+        atoms = self.atoms.astype(X.dtype, copy=False)
         if method == "nnls":
-            mask = None if active is None else atom_mask(self.active(active, len(X)), self.groups)
-            return nnls(X, atoms, mask, ridge=self.ridge).codes
+            return nnls(X, atoms, ridge=self.ridge).codes
         if active is not None:
             raise ValueError('active goes with method="nnls"; the greedy methods find the concepts themselves.')
         if method == "omp":
@@ -108,6 +114,24 @@ class Cones:
         if method == "group_omp":
             return group_omp(X, atoms, self.groups, n_concepts or 2).codes
         raise ValueError(f'method must be "nnls", "omp" or "group_omp", got {method!r}.')
+
+    def _encode_active(self, X: NDArray[Any], active: Indicator) -> NDArray[Any]:
+        """Codes over the atoms of active concepts. Where there are many atoms, rows that use the same ones go together,
+        so that no product with all of them is made."""
+        if not active.any():
+            return np.zeros((len(X), len(self.groups)), dtype=X.dtype)
+        if len(self.groups) <= MANY_ATOMS:
+            return nnls(
+                X, self.atoms.astype(X.dtype, copy=False), atom_mask(active, self.groups), ridge=self.ridge
+            ).codes
+        codes = np.zeros((len(X), len(self.groups)), dtype=X.dtype)
+        for rows in together(active, MANY_ATOMS * len(self.names) // (2 * len(self.groups))):
+            mine = np.flatnonzero(np.asarray(active[rows].any(axis=0))[self.groups])
+            if len(mine):
+                atoms = self.atoms[mine].astype(X.dtype, copy=False)
+                mask = active[rows][:, self.groups[mine]]
+                codes[np.ix_(rows, mine)] = nnls(X[rows], atoms, mask, ridge=self.ridge).codes
+        return codes
 
     def components(self, X: NDArray[Any], active: Any = None) -> NDArray[Any]:
         """Split each row into a sum of one component per concept (Eq. 2).
@@ -249,12 +273,51 @@ class Cones:
         >>> cones.shares(np.array([[3.0, 4.0]])).tolist()
         [[0.36, 0.64]]
         """
-        codes = self.encode(X, active)
-        along = self._by_concept(codes * (X @ self.atoms.T.astype(codes.dtype)))
-        lengths = np.einsum("ij,ij->i", X, X)[:, None]
-        return np.asarray(along / np.where(lengths > 0, lengths, 1))
+        allowed = None if active is None else self.active(active, len(X))
+        out = np.empty((len(X), len(self.names)), dtype=X.dtype)
+        size = max(1, CODE_NUMBERS // len(self.groups))
+        for start in range(0, len(X), size):
+            rows = X[start : start + size]
+            codes = self.encode(rows, None if allowed is None else allowed[start : start + size])
+            lengths = np.einsum("ij,ij->i", rows, rows)[:, None]
+            out[start : start + size] = self.terms(rows, rows, codes) / np.where(lengths > 0, lengths, 1)
+        return out
 
-    def lengths(self, X: NDArray[Any], partial: bool = False) -> NDArray[Any]:
+    def terms(self, X: NDArray[Any], Y: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
+        """Multiply each concept's component of one row with another row: v_j(x)·y.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Prepared rows.
+        Y : ndarray of shape (n, d)
+            A row for each.
+        codes : ndarray of shape (n, M)
+            The codes of X.
+
+        Returns
+        -------
+        ndarray of shape (n, S)
+            The products.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pellucid.concepts import Cones
+        >>> cones, x, y = Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"])), [[3.0, 4.0]], [[1.0, 2.0]]
+        >>> cones.terms(np.array(x), np.array(y), cones.encode(np.array(x))).tolist()
+        [[3.0, 8.0]]
+        """
+        out = np.zeros((len(X), len(self.names)), dtype=codes.dtype)
+        used = sparse.coo_matrix(codes)
+        # a few rows use few atoms; many rows use all of them, and one product is faster than many
+        if used.nnz * 8 < codes.size:
+            along = np.einsum("ij,ij->i", Y[used.row], self.atoms[used.col].astype(codes.dtype, copy=False))
+            np.add.at(out, (used.row, self.groups[used.col]), used.data * along)
+            return out
+        return self._by_concept(codes * (Y @ self.atoms.T.astype(codes.dtype, copy=False)))
+
+    def lengths(self, X: NDArray[Any], partial: bool = False, active: Any = None) -> NDArray[Any]:
         """Measure the component of each concept in each row.
 
         Parameters
@@ -263,6 +326,8 @@ class Cones:
             Prepared rows.
         partial : bool, default=False
             Measure the projections, one concept at a time, instead of the components.
+        active : str, list of str or array-like of shape (n, S), default=None
+            The concepts that rows may have components of; see :meth:`encode`.
 
         Returns
         -------
@@ -278,7 +343,7 @@ class Cones:
         [[3.0, 4.0]]
         """
         if not partial:
-            return np.asarray(np.sqrt(self._energy(self.encode(X))))
+            return np.asarray(np.sqrt(self._energy(self.encode(X, active))))
         return np.stack([np.linalg.norm(self.project(X, name), axis=1) for name in self.names], axis=1)
 
     def _energy(self, codes: NDArray[Any]) -> NDArray[Any]:
@@ -392,6 +457,20 @@ class Cones:
         if len(indicator) != n:
             raise ValueError(f"active has {len(indicator)} rows, but X has {n}.")
         return indicator
+
+
+def together(active: Indicator, most: int) -> list[NDArray[np.int64]]:
+    """Rows that share concepts, in groups that have at most so many concepts (or one row)."""
+    order = np.lexsort(np.packbits(active, axis=1).T[::-1])
+    groups, first = [], 0
+    seen = np.zeros(active.shape[1], dtype=bool)
+    for place, row in enumerate(order):
+        both = seen | active[row]
+        if place > first and both.sum() > most:
+            groups.append(np.sort(order[first:place]))
+            first, both = place, active[row].copy()
+        seen = both
+    return [*groups, np.sort(order[first:])] if len(order) else groups
 
 
 def are_names(active: Any) -> bool:

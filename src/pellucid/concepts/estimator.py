@@ -16,14 +16,14 @@ from pellucid._core.checkpoint import Checkpoint
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid.concepts.inspection import InspectedConcepts
 from pellucid.concepts.labels import as_indicator, require_members
-from pellucid.concepts.presence import GatedConcepts
+from pellucid.concepts.predicting import PredictedConcepts
 from pellucid.concepts.sweeps import Learned, Learner, Sweeps
 from pellucid.rows import Blocks, as_blocks, is_lazy
 from pellucid.rows.fitting import checkpoint_of, first_state, known_rows, run
 from pellucid.rows.lazy import fitted_blocks
 
 
-class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
+class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
     """One positive cone per concept, learned so that rows are sums of components from the cones of their concepts.
 
     Rows are taken raw: fitting, taking apart and searching all prepare them in the same way.
@@ -50,6 +50,8 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         Weight of ½‖a‖² on the codes.
     tol : float, default=1e-4
         Stop when the error improves by less than this share, or no atom moves by more.
+    presence : bool, default=True
+        Also learn which concepts a row has, for :meth:`predict` and what builds on it.
     random_state : int, default=None
         Seed of whatever is drawn at random; the same seed gives the same bits.
     verbose : int, default=0
@@ -73,12 +75,18 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         Atoms that no row used in the last sweep; each was given a new direction.
     n_features_in_ : int
         Columns of the training rows.
-    gate_coef_ : ndarray of shape (S, d + 2S)
-        Coefficients that :meth:`fit_gate` learned, if it was called.
-    gate_intercept_ : ndarray of shape (S,)
-        Intercepts that :meth:`fit_gate` learned.
-    gate_weights_ : ndarray of shape (2,)
-        The ``mix`` and ``weight`` of :meth:`fit_gate`.
+    presence_coef_ : ndarray of shape (S, d)
+        Coefficients of the logistic regressions that tell which concepts a row has; with ``presence``, as all below.
+    presence_intercept_ : ndarray of shape (S,)
+        Their intercepts.
+    presence_calibration_ : ndarray of shape (S, 2)
+        Slope and intercept that make their logits hold on rows that were not learned from.
+    presence_threshold_ : ndarray of shape (S,)
+        Probabilities from which on :meth:`predict` says yes.
+    presence_counts_ : ndarray of shape (S, 2, bins)
+        Training rows without each concept, and with it, by cross-fitted logit.
+    presence_weight_ : ndarray of shape (1,)
+        What a probability counts for beside a cosine, in a search.
 
     See Also
     --------
@@ -102,9 +110,12 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         "groups_": Fitted("i", ("M",)),
         "concept_names_": Fitted("U", ("S",)),
         "objective_": Fitted("f", ("T",)),
-        "gate_coef_": Fitted("f", ("S", "gate_features"), optional=True),
-        "gate_intercept_": Fitted("f", ("S",), optional=True),
-        "gate_weights_": Fitted("f", (2,), optional=True),
+        "presence_coef_": Fitted("f", ("S", "n_features_in_"), optional=True),
+        "presence_intercept_": Fitted("f", ("S",), optional=True),
+        "presence_calibration_": Fitted("f", ("S", 2), optional=True),
+        "presence_threshold_": Fitted("f", ("S",), optional=True),
+        "presence_counts_": Fitted("i", ("S", 2, "bins"), optional=True),
+        "presence_weight_": Fitted("f", (1,), optional=True),
         **NAMES_IN,
     }
     _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int, "n_iter_": int, "n_dead_": int}
@@ -124,6 +135,7 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "ridge": [Interval(Real, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "presence": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -140,6 +152,7 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         batch_size: int | None = None,
         ridge: float = 0.0,
         tol: float = 1e-4,
+        presence: bool = True,
         random_state: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -152,6 +165,7 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         self.batch_size = batch_size
         self.ridge = ridge
         self.tol = tol
+        self.presence = presence
         self.random_state = random_state
         self.verbose = verbose
 
@@ -208,7 +222,7 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         if validation is not None:
             rows.validation = self._labelled(*validation)
         kept = self._checkpoint(checkpoint, rows, rng)
-        state, _ = run(
+        state, stopped = run(
             first_state(lambda: rows.begin(self._sizes(len(rows.members)), self.init, rng), kept),
             lambda state: rows.sweep(state, rng),
             lambda state: state.done or len(state.history) > self.max_iter,
@@ -220,6 +234,8 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         self.atoms_, self.groups_, self.n_dead_ = state.atoms, state.groups, state.reseeded
         self.objective_ = np.array(state.history)
         self.n_iter_ = len(state.history) - 1
+        if self.presence and not stopped:
+            self._learn_presence(rows.X, rows.Y)
         return self
 
     def _learner(self, atoms: NDArray[Any], groups: NDArray[np.int64]) -> Learner:
@@ -276,7 +292,7 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
             self.objective_, self.n_iter_, self.n_dead_ = np.empty(0), 0, 0
         else:
             data, indicator = self._labelled(X, y)
-        self._forget_gate()
+        self._forget_presence()
         learner = self._learner(self.atoms_, self.groups_)
         sweep = learner.step(data, indicator, learner.codes(data, indicator), reseed=False)
         self.n_iter_ += 1
@@ -305,7 +321,7 @@ class ConceptSubspaces(GatedConcepts, InspectedConcepts, SavedMixin):
         rows = Sweeps(source, indicator, self._learner, self.batch_size, self.update == "bcd", float(self.tol))
         require_members(rows.members, names)
         self.concept_names_ = np.array(names, dtype=object)
-        self._forget_gate()
+        self._forget_presence()
         return rows
 
     def _sizes(self, n_concepts: int) -> list[int] | float:

@@ -87,8 +87,9 @@ def select_n_atoms(
     tried = sorted({int(size) for size in sizes})
     if not tried:
         raise ValueError("Name at least one number of atoms to try.")
+    plain = clone(estimator).set_params(presence=False)
     found: list[Retrieval] = Parallel(n_jobs=n_jobs)(
-        delayed(_retrieval)(clone(estimator).set_params(n_atoms=size), X, Y, retrieval, evaluation) for size in tried
+        delayed(_retrieval)(clone(plain).set_params(n_atoms=size), X, Y, retrieval, evaluation) for size in tried
     )
     general, sub = [r.general for r in found], [r.sub for r in found]
     has_sub = not np.isnan(sub).any()

@@ -1,238 +1,323 @@
-"""A score beyond the paper's: the candidate's side counts too.
-
-The paper ranks by cos(ṽ_j(x), c): only the query is projected. Two numbers per candidate and concept say the rest: how
-long its own projection is, and how likely it has the concept at all. All rows here are prepared already.
-"""
+"""Which concepts a row has: a calibrated probability for each. All rows here are prepared already."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
+from scipy.special import expit, xlog1py, xlogy
 
-from pellucid._core.arrays import unit_rows
-from pellucid._core.threads import one_blas_thread
-from pellucid.concepts.base import ConceptModel
-from pellucid.concepts.cones import Cones, Names
+from pellucid._core.arrays import Floats, Ints, unit_rows
+from pellucid._core.threads import run_rows
 from pellucid.concepts.labels import Indicator
+from pellucid.concepts.logistic import Heads, Rows, added, logits
+from pellucid.rows import Blocks
 
-Model = TypeVar("Model", bound="GatedConcepts")
-
-# a projection shorter than this is mostly noise, so its direction is not trusted
-SHORTEST = 0.1
-# rows described at a time
+# each row is judged by regressions that were learned without its fold
+FOLDS = 5
+# inverse penalties to choose from, the strongest penalty first
+STRENGTHS = (1.0, 10.0, 100.0)
+# rows that a penalty is chosen on, at most; and rows × concepts from which on two folds must do
+CHOICE_ROWS, CHOICE_NUMBERS = 10_000, 2_000_000
+# numbers in the rows that presence is learned from, at most: more rows would tell little more
+NUMBERS = 1 << 26
+# logits are counted in bins of an eighth, from −16 to 16
+BINS, PER_UNIT = 256, 8
+# what pulls a calibration to "as it is": as much as one row would
+PRIOR = 1.0
+# what a probability counts for in a search, in standard deviations of the cosine of two rows
+WEIGHT = 5.5
+# rows whose cosines with each other are looked at
+COSINE_ROWS = 1000
+# rows whose probabilities are computed at a time
 BLOCK_ROWS = 16_384
 
 
-def gate_features(cones: Cones, X: NDArray[Any]) -> NDArray[Any]:
-    """What a gate looks at (n, d + 2S): the unit row, the lengths of its components and of its projections."""
-    rows = unit_rows(X)
-    return np.hstack([rows, cones.lengths(rows), cones.lengths(rows, partial=True)])
-
-
-def learn_gates(features: NDArray[Any], Y: Indicator, C: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A logistic regression per concept: coefficients (S, d + 2S) and intercepts (S,)."""
-    from sklearn.linear_model import LogisticRegression
-
-    coef, intercept = np.zeros((Y.shape[1], features.shape[1])), np.empty(Y.shape[1])
-    for j, has in enumerate(Y.T):
-        if has.all() or not has.any():  # nothing to tell apart: the same odds for everyone (rule of succession)
-            intercept[j] = np.log((has.sum() + 1) / ((~has).sum() + 1))
-            continue
-        with one_blas_thread():  # many products of one vector: a second thread only gets in the way
-            regression = LogisticRegression(C=C, max_iter=2000).fit(features, has)
-        coef[j], intercept[j] = regression.coef_[0], regression.intercept_[0]
-    return coef, intercept
-
-
 @dataclass(frozen=True)
-class Gates:
-    """How likely a row has each concept, and the score that asks for it.
+class Presence:
+    """What tells which concepts a row has.
 
     Parameters
     ----------
-    cones : Cones
-        The cones.
-    coef : ndarray of shape (S, d + 2S)
-        Coefficients of a logistic regression per concept on :func:`gate_features`.
+    coef : ndarray of shape (S, d)
+        Coefficients of a logistic regression per concept, on rows of unit length.
     intercept : ndarray of shape (S,)
         Their intercepts.
-    mix : float
-        The share μ of the plain cosine.
-    weight : float
-        The weight λ of the likelihood.
+    calibration : ndarray of shape (S, 2)
+        Slope and intercept that turn a logit into one that can be taken at its word.
+    threshold : ndarray of shape (S,)
+        Probability from which on a row counts as having the concept: the best F1 on rows not learned from.
+    counts : ndarray of shape (S, 2, BINS)
+        Rows by logit, those without the concept and those with it, each by regressions that were learned without it.
+    weight : ndarray of shape (1,)
+        What a probability counts for beside a cosine, in a search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.concepts.presence import learn_presence
+    >>> from pellucid.rows import Blocks
+    >>> X = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]] * 5)
+    >>> found = learn_presence(Blocks.held(X), X > 0.5, np.random.RandomState(0))
+    >>> found.has(np.array([[1.0, 0.2]])).tolist()
+    [[True, False]]
     """
 
-    cones: Cones
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-    mix: float
-    weight: float
+    coef: NDArray[Any]
+    intercept: NDArray[Any]
+    calibration: NDArray[Any]
+    threshold: NDArray[Any]
+    counts: NDArray[Any]
+    weight: NDArray[Any]
 
-    def describe(self, X: NDArray[Any]) -> NDArray[np.float32]:
-        """Likelihood of each concept, then length of each projection, of the unit rows: (n, 2S)."""
-        S = len(self.cones.names)
-        out = np.empty((len(X), 2 * S), dtype=np.float32)
-        for start in range(0, len(X), BLOCK_ROWS):
-            features = gate_features(self.cones, X[start : start + BLOCK_ROWS])
-            block = out[start : start + BLOCK_ROWS]
-            block[:, :S] = expit(features @ self.coef.T + self.intercept)
-            block[:, S:] = features[:, -S:]
-        return out
+    def logits(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Logits (n, S) as the regressions give them."""
+        return logits(unit_rows(X), self.coef, self.intercept)
 
-    def terms(
-        self, X: NDArray[Any], concept: Names, candidates: NDArray[Any], described: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The two terms (n, n_candidates) that a score is the sum of, means over the concepts: how close rows and
-        candidates are, μ·cos(x, c) + (1 − μ)·cos(ṽ_j(x), c)/‖ṽ_j(c)‖, and how likely a candidate has the concept,
-        λ·p_j(c).
-
-        The second cosine stands for that of both projections: c less its projection makes no acute angle with the
-        cone, so ṽ_j(x)·c ≤ ṽ_j(x)·ṽ_j(c), and the two are equal if x uses only atoms that c uses.
-        """
-        S, indices = len(self.cones.names), self.cones.indices(concept)
-        pool = unit_rows(candidates)
-        close = self.mix * (unit_rows(X) @ pool.T)
-        for j in indices:
-            seen = unit_rows(self.cones.project(X, self.cones.names[j])) @ pool.T
-            close = close + (1 - self.mix) / len(indices) * seen / np.maximum(described[:, S + j], SHORTEST)
-        likely = self.weight * described[:, indices].mean(axis=1)
-        return np.asarray(close), np.broadcast_to(likely, close.shape)
-
-    def scores(
-        self, X: NDArray[Any], concept: Names, candidates: NDArray[Any], described: NDArray[Any]
-    ) -> NDArray[Any]:
-        """Scores (n, n_candidates) of candidates for one concept of each row, or the mean over several."""
-        close, likely = self.terms(X, concept, candidates, described)
-        return np.asarray(close + likely)
-
-
-class GatedConcepts(ConceptModel):
-    """A model of concepts with gates: which concepts an item has at all, beside what it is made of."""
-
-    gate_coef_: NDArray[np.float64]
-    gate_intercept_: NDArray[np.float64]
-    gate_weights_: NDArray[np.float64]
-
-    def fit_gate(self: Model, X: ArrayLike, y: Any, *, mix: float = 0.5, weight: float = 3.0, C: float = 10.0) -> Model:
-        """Learn how likely a row has each concept, for the score "gated".
-
-        A logistic regression per concept looks at the row and the lengths of its components and projections.
+    def probabilities(self, X: NDArray[Any], which: Any = slice(None)) -> NDArray[Any]:
+        """Calibrated probabilities (n, S) of rows, or of some concepts only.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            Raw rows.
-        y : array-like of shape (n, S) or (n,), sparse matrix, dataframe or list of sets
-            Their concepts.
-        mix : float, default=0.5
-            Share μ of the plain cosine; :meth:`gated_scores` has the formula.
-        weight : float, default=3.0
-            Weight λ of the likelihood.
-        C : float, default=10.0
-            Inverse regularisation of the regression.
+        X : ndarray of shape (n, d)
+            Prepared rows.
+        which : slice or ndarray of int, default=slice(None)
+            The concepts.
 
         Returns
         -------
-        ConceptSubspaces
-            The model itself.
-
-        Raises
-        ------
-        ValueError
-            If a number is out of its range, or the labels do not fit the rows.
-
-        Examples
-        --------
-        >>> from pellucid import ConceptSubspaces
-        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
-        >>> model = ConceptSubspaces(1, center=False).fit(X, y).fit_gate(X, y)
-        >>> model.gate_coef_.shape
-        (2, 6)
+        ndarray of shape (n, S)
+            Between 0 and 1.
         """
-        check_is_fitted(self, "atoms_")
-        if not (0 <= mix <= 1 and 0 <= weight < np.inf and 0 < C < np.inf):
-            raise ValueError(f"mix must lie in [0, 1], weight be ≥ 0 and C > 0, got {mix}, {weight} and {C}.")
-        data, indicator = self._labelled(X, y)
-        self.gate_coef_, self.gate_intercept_ = learn_gates(gate_features(self.cones, data), indicator, C)
-        self.gate_weights_ = np.array([mix, weight], dtype=np.float64)
-        return self
+        slope, shift = self.calibration[which].T
+        coef = slope[:, None] * self.coef[which]
+        return _by_blocks(
+            lambda rows: expit(logits(unit_rows(rows), coef, slope * self.intercept[which] + shift)),
+            X,
+            len(coef),
+            X.dtype,
+        )
 
-    def describe(self, X: ArrayLike) -> NDArray[np.float32]:
-        """Say of each candidate what the score "gated" needs; to be stored once, beside the vectors.
+    def has(self, X: NDArray[Any]) -> Indicator:
+        """Which concepts rows have (n, S): those at their threshold or above it."""
+        return np.asarray(self.probabilities(X) >= self.threshold.astype(X.dtype))
 
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Raw rows.
+    def sets(self, X: NDArray[Any], coverage: float) -> NDArray[np.bool_]:
+        """Which answers, no and yes, cannot be ruled out: (n, S, 2).
 
-        Returns
-        -------
-        ndarray of shape (n, 2S)
-            Likelihood of each concept, then length of the unit vector's projection onto each, in float32.
-
-        Examples
-        --------
-        >>> from pellucid import ConceptSubspaces
-        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
-        >>> model = ConceptSubspaces(1, center=False).fit(X, y).fit_gate(X, y)
-        >>> [round(float(value), 1) for value in model.describe([[3, 4]])[0]]
-        [0.4, 0.6, 0.6, 0.8]
+        Class-conditional conformal sets: an answer stays unless fewer than 1 − ``coverage`` of the rows for which it is
+        right look as odd.
         """
-        return self.gates.describe(self.prepare(X))
+        smaller, larger = self._quantiles()
 
-    @property
-    def gates(self) -> Gates:
-        """What :meth:`fit_gate` learned, for rows that are prepared already."""
-        check_is_fitted(self, "gate_coef_", msg="Call fit_gate(X, y) first: there is no gate yet.")
-        return Gates(self.cones, self.gate_coef_, self.gate_intercept_, *map(float, self.gate_weights_))
+        def odd(rows: NDArray[Any]) -> NDArray[np.bool_]:
+            bins = bins_of(self.logits(rows))
+            concept = np.arange(len(self.coef))
+            return np.stack([larger[concept, bins], smaller[concept, bins]], axis=2) > 1 - coverage
 
-    def gated_scores(
-        self, X: ArrayLike, concept: Names, candidates: ArrayLike, described: NDArray[Any] | None = None
-    ) -> NDArray[Any]:
-        """Score candidates by one concept of each row, or by the mean over several.
+        return _by_blocks(odd, X, (len(self.coef), 2), bool)
 
-        s_j(x, c) = μ·cos(x, c) + (1 − μ)·cos(ṽ_j(x), c)/‖ṽ_j(c)‖ + λ·p_j(c), where p_j(c) is the gate's likelihood that
-        c has concept j.
+    def directions(self, which: Any = slice(None)) -> NDArray[Any]:
+        """Vectors (S, d) whose products with unit rows are nearest to the probabilities, up to a constant, by least
+        squares over the training rows."""
+        n, z = self.counts[which].sum(axis=1), bin_centres()
+        slope, shift = self.calibration[which].T
+        likely = expit(slope[:, None] * z + shift[:, None])
+        total = np.maximum(n.sum(axis=1, keepdims=True), 1)
+        away = z - (n * z).sum(axis=1, keepdims=True) / total
+        spread = (n * away**2).sum(axis=1)
+        rise = (n * away * likely).sum(axis=1) / np.where(spread > 0, spread, 1)
+        return np.asarray(rise[:, None] * self.coef[which])
 
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Raw rows.
-        concept : str or list of str
-            Name of the concept, or several.
-        candidates : array-like of shape (c, d)
-            Raw rows to be ranked.
-        described : ndarray of shape (c, 2S), default=None
-            What :meth:`describe` says of the candidates, if it was stored.
+    def _quantiles(self) -> tuple[Floats, Floats]:
+        """For each concept and bin: the share of rows with it whose logit is no larger, and of rows without it whose
+        logit is no smaller; the row itself counts in either."""
+        total = self.counts.sum(axis=2, keepdims=True)
+        below = (np.cumsum(self.counts, axis=2) + 1) / (total + 1)
+        above = (np.cumsum(self.counts[:, :, ::-1], axis=2)[:, :, ::-1] + 1) / (total + 1)
+        return below[:, 1], above[:, 0]
 
-        Returns
-        -------
-        ndarray of shape (n, c)
-            The scores; larger is closer.
 
-        Raises
-        ------
-        ValueError
-            If a concept is not known.
+def learn_presence(X: Blocks, Y: Any, rng: np.random.RandomState) -> Presence:
+    """Learn the regressions, and what rows that they were not learned from say of them.
 
-        Examples
-        --------
-        >>> from pellucid import ConceptSubspaces
-        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
-        >>> model = ConceptSubspaces(1, center=False).fit(X, y).fit_gate(X, y)
-        >>> model.gated_scores([[3, 4]], "dog", [[0, 1], [1, 0]]).round(1).tolist()
-        [[3.8, 0.4]]
-        """
-        gates, pool = self.gates, self.prepare(candidates)
-        return gates.scores(self.prepare(X), concept, pool, gates.describe(pool) if described is None else described)
+    Parameters
+    ----------
+    X : Blocks of shape (n, d)
+        Prepared rows; of more than ``NUMBERS`` numbers, some rows that are drawn at random.
+    Y : ndarray of bool of shape (n, S) or Blocks
+        Their concepts.
+    rng : numpy.random.RandomState
+        Draws rows and folds.
 
-    def _forget_gate(self) -> None:
-        """A gate belongs to the cones it was fitted with."""
-        for attribute in ("gate_coef_", "gate_intercept_", "gate_weights_"):
-            if hasattr(self, attribute):
-                delattr(self, attribute)
+    Returns
+    -------
+    Presence
+        Regressions, calibration, thresholds and counts.
+    """
+    data, has = drawn_rows(X, Y, rng)
+    S, n_folds = has.shape[1], min(FOLDS, max(2, len(data)))
+    fold = drawn_folds(has, n_folds, rng)
+    penalty = chosen_penalties(data, has, fold, n_folds, rng)
+    rows = Rows(Blocks.held(data), has, fold, n_folds)
+    whole = rows.learn(Heads(np.arange(S), penalty, np.full(S, -1)))
+    others = Heads(np.tile(np.arange(S), n_folds), np.tile(penalty, n_folds), np.repeat(np.arange(n_folds), S))
+    start = np.column_stack([whole.coef, whole.intercept + whole.coef @ rows.mean])
+    apart = rows.learn(others, np.tile(start, (n_folds, 1)))
+    if not (whole.converged and apart.converged):
+        warnings.warn(
+            f"Presence did not converge: its loss could fall by {max(whole.decrement, apart.decrement):.1g} of itself.",
+            stacklevel=4,
+        )
+    folds = (n_folds, S)
+    counts = rows.source.total(
+        partial(counted, coef=apart.coef.reshape(*folds, -1), intercept=apart.intercept.reshape(folds))
+    )
+    calibration = calibrated(counts)
+    threshold = best_thresholds(counts, calibration)
+    some = data[np.sort(rng.permutation(len(data))[:COSINE_ROWS])]
+    return Presence(
+        whole.coef, whole.intercept, calibration, threshold, counts, np.array([WEIGHT * cosine_spread(some)])
+    )
+
+
+def drawn_rows(X: Blocks, Y: Any, rng: np.random.RandomState) -> tuple[NDArray[Any], Indicator]:
+    """Rows at unit length, as many as there is room for, and their concepts."""
+    most = max(1, NUMBERS // X.shape[1])
+    index = np.arange(len(X)) if len(X) <= most else np.sort(rng.permutation(len(X))[:most])
+    has = Y.take(index) != 0 if isinstance(Y, Blocks) else Y[index]
+    return unit_rows(X.take(index)), has
+
+
+def drawn_folds(Y: Indicator, n_folds: int, rng: np.random.RandomState) -> NDArray[np.int8]:
+    """A fold for each row (n,), so that each has its share of every concept, the rarest first."""
+    fold, turn = np.full(len(Y), -1, dtype=np.int8), 0
+    for j in [*np.argsort(Y.sum(axis=0), kind="stable"), None]:
+        open_rows = fold < 0 if j is None else (fold < 0) & Y[:, j]
+        rows = rng.permutation(np.flatnonzero(open_rows))
+        fold[rows] = (turn + np.arange(len(rows))) % n_folds
+        turn += len(rows)
+    return fold
+
+
+def chosen_penalties(
+    X: NDArray[Any], Y: Indicator, fold: NDArray[np.int8], n_folds: int, rng: np.random.RandomState
+) -> Floats:
+    """For each concept the strongest penalty whose loss, on rows not learned from, is within a standard error of the
+    least."""
+    index = np.sort(rng.permutation(len(X))[:CHOICE_ROWS])
+    data, has, fold = X[index], Y[index], fold[index]
+    S = has.shape[1]
+    judges = n_folds if has.size <= CHOICE_NUMBERS else 2
+    rows = Rows(Blocks.held(data), has, fold, n_folds)
+    apart = (len(STRENGTHS), judges, S)
+    strength, left_out, concept = (part.ravel() for part in np.indices(apart))
+    found = rows.learn(Heads(concept, 1 / np.array(STRENGTHS)[strength], left_out))
+    coef, intercept = found.coef.reshape(*apart, -1), found.intercept.reshape(apart)
+    sums = np.zeros((len(STRENGTHS), S))
+    squares, n = np.zeros((len(STRENGTHS), len(STRENGTHS), S)), 0
+    for k in range(judges):
+        for mine in np.array_split(np.flatnonzero(fold == k), 1 + has.size // CHOICE_NUMBERS):
+            signs = np.where(has[mine], -1.0, 1.0)
+            loss = np.stack(
+                [
+                    np.logaddexp(0, signs * logits(data[mine], coef[c, k], intercept[c, k]))
+                    for c in range(len(STRENGTHS))
+                ]
+            )
+            sums += loss.sum(axis=1)
+            squares += np.square(loss[:, None] - loss[None]).sum(axis=2)
+            n += len(mine)
+    best = sums.argmin(axis=0)
+    worse = (sums - sums.min(axis=0)) / n
+    spread = np.take_along_axis(squares, best[None, None, :], axis=1)[:, 0] / n - worse**2
+    within = worse <= np.sqrt(np.maximum(spread, 0) / n)
+    return np.asarray(1 / np.array(STRENGTHS)[within.argmax(axis=0)])
+
+
+def counted(block: Any, coef: Floats, intercept: Floats) -> Ints:
+    """Counts (S, 2, BINS) of a block ((rows, labels), folds) by logits that their fold had no part in."""
+    (data, has), fold = block
+    S, found = has.shape[1], {}
+
+    def part(start: int, stop: int) -> None:
+        total = np.zeros(S * 2 * BINS, dtype=np.int64)
+        for k in np.unique(fold[start:stop]):
+            mine = start + np.flatnonzero(fold[start:stop] == k)
+            cell = bins_of(logits(data[mine], coef[k], intercept[k])) + BINS * (has[mine] + 2 * np.arange(S))
+            total += np.bincount(cell.ravel(), minlength=len(total))
+        found[start] = total.reshape(S, 2, BINS)
+
+    run_rows(part, len(data), min_rows=1024, max_rows=8192)
+    return np.asarray(added(found))
+
+
+def bins_of(values: NDArray[Any]) -> Ints:
+    """The bins of logits; the outermost hold all that is beyond."""
+    return np.asarray(np.clip(np.floor(values * PER_UNIT) + BINS // 2, 0, BINS - 1).astype(np.int64))
+
+
+def bin_centres() -> Floats:
+    return (np.arange(BINS) - BINS // 2 + 0.5) / PER_UNIT
+
+
+def calibrated(counts: Ints, steps: int = 50) -> Floats:
+    """Slope and intercept (S, 2) for each concept's logits z: the most likely a·z + b, pulled to a = 1 and b = 0 as by
+    a row (Platt's scaling, by Newton's method)."""
+    z, (without, having) = bin_centres(), (counts[:, 0], counts[:, 1])
+    n = without + having
+    found = np.tile([1.0, 0.0], (len(counts), 1))
+    design = np.stack([z, np.ones_like(z)])
+
+    def loss(values: Floats) -> Floats:
+        line = values @ design
+        p = np.clip(expit(line), 1e-12, 1 - 1e-12)
+        data = -(xlogy(having, p) + xlog1py(without, -p)).sum(axis=1)
+        return np.asarray(data + 0.5 * PRIOR * ((values - [1.0, 0.0]) ** 2).sum(axis=1))
+
+    before, step = loss(found), np.ones(len(counts))
+    for _ in range(steps):
+        p = expit(found @ design)
+        slope = (n * p - having) @ design.T + PRIOR * (found - [1.0, 0.0])
+        hessian = np.einsum("sb,ib,jb->sij", n * p * (1 - p), design, design) + PRIOR * np.eye(2)
+        move = np.linalg.solve(hessian, slope[:, :, None])[:, :, 0]
+        trial = found - step[:, None] * move
+        after = loss(trial)
+        fell = after <= before
+        found, before = np.where(fell[:, None], trial, found), np.where(fell, after, before)
+        step = np.where(fell, np.minimum(1.0, 2 * step), 0.5 * step)
+        if np.abs(move).max() < 1e-9:
+            break
+    found[:, 0] = np.maximum(found[:, 0], 0.01)  # logits that mislead count for next to nothing, but keep their order
+    return found
+
+
+def best_thresholds(counts: Ints, calibration: Floats) -> Floats:
+    """The calibrated probability for each concept from which on "yes" has the best F1; of equals the one nearest ½."""
+    hits = np.cumsum(counts[:, 1, ::-1], axis=1)[:, ::-1]  # rows with the concept from a bin on
+    said = np.cumsum(counts.sum(axis=1)[:, ::-1], axis=1)[:, ::-1]
+    having = counts[:, 1].sum(axis=1, keepdims=True)
+    f1 = 2 * hits / np.maximum(said + having, 1)
+    edges = (np.arange(BINS) - BINS // 2) / PER_UNIT
+    lines = calibration[:, :1] * edges + calibration[:, 1:]
+    best = np.where(f1 >= f1.max(axis=1, keepdims=True) - 1e-12, np.abs(lines), np.inf).argmin(axis=1)
+    return np.asarray(expit(np.take_along_axis(lines, best[:, None], axis=1)[:, 0]))
+
+
+def cosine_spread(X: NDArray[Any]) -> float:
+    """Standard deviation of the cosines of different unit rows; 1 where there is none."""
+    cosines = (X @ X.T)[np.triu_indices(len(X), 1)]
+    spread = float(cosines.std()) if len(cosines) else 0.0
+    return spread if spread > 1e-6 else 1.0
+
+
+def _by_blocks(function: Any, X: NDArray[Any], width: Any, dtype: Any) -> NDArray[Any]:
+    """A function of rows, so many at a time."""
+    out = np.empty((len(X), *np.atleast_1d(width)), dtype=dtype)
+    for start in range(0, len(X), BLOCK_ROWS):
+        out[start : start + BLOCK_ROWS] = function(X[start : start + BLOCK_ROWS])
+    return out

@@ -125,7 +125,7 @@ def _one_run(
     unseen = np.setdiff1d(np.arange(len(X)), rows)
     new_X, new_Y = held_out if held_out is not None else (X[unseen], Y[unseen])
     sizes = np.bincount(model.groups_, minlength=len(model.concept_names_)).tolist()
-    fresh = clone(model).set_params(n_atoms=sizes, verbose=0, random_state=seed)
+    fresh = clone(model).set_params(n_atoms=sizes, verbose=0, random_state=seed, presence=False)
     names = list(model.concept_names_)
     again = clone(fresh).fit(X[rows], Y[rows], names)
     permuted = fresh.fit(X[rows], Y[rng.permutation(rows)], names)

@@ -36,7 +36,7 @@ class CollectionInfo(BaseModel):
     has_thumbnails: bool
     model: str | None = Field(description="The file of the model, if it came from one.")
     concepts: list[str] = Field(description="The names, in the order of all arrays by concept; empty without a model.")
-    gated: bool = Field(description="Whether the model knows the gated score.")
+    presence: bool = Field(description="Whether the model knows which concepts an item has.")
     n_clusters: int | None = Field(description="How many clusters the model of clusters has, if there is one.")
     n_binary: int | None = Field(description="How many binary concepts the model of them has, if there is one.")
     files: dict[str, str] = Field(description="The file of each model: concepts, binary, clusters.")
@@ -77,10 +77,12 @@ class SearchRequest(Strict):
         description="The id of an item, a vector, or a batch of vectors."
     )
     concept: Names | None = Field(None, description="Seen through this concept, or several together.")
-    without: Names | None = Field(None, description="Take these concepts out of the query first.")
+    without: Names | None = Field(None, description="Keep items out that have these concepts.")
     k: int = Field(20, ge=1)
     diverse: bool = Field(False, description="Choose results that differ from each other.")
-    score: Literal["cosine", "gated"] = Field("cosine", description='"gated" needs a model with gates, and a concept.')
+    score: Literal["presence", "projection"] | None = Field(
+        None, description='"presence" also asks which concepts an item has, and is taken if the model knows.'
+    )
 
 
 class Hit(BaseModel):
@@ -100,7 +102,7 @@ class ExplainRequest(Strict):
     y: Id | Annotated[list[Id], Field(min_length=1)] = Field(description="One item, or several to compare x with.")
     concept: Names | None = Field(None, description="As in the search whose score is to be explained.")
     without: Names | None = Field(None, description="As in that search.")
-    score: Literal["cosine", "gated"] = Field("cosine", description="As in that search.")
+    score: Literal["presence", "projection"] | None = Field(None, description="As in that search.")
     words: bool = Field(False, description="Name what each term is about.")
 
 
@@ -111,7 +113,7 @@ class ExplanationOut(BaseModel):
     terms: list[float]
     residual: float
     score: float = Field(description="The score that a search shows for the pair.")
-    presence: float = Field(description='What the likelihood of the concept adds to the score "gated".')
+    presence: float = Field(description="What the probabilities of the concepts asked for add to the score.")
     residual_share: float
     words: list[list[str]]
 

@@ -85,7 +85,7 @@ class State:
             "has_thumbnails": self.items.has_thumbnails,
             "model": None if self.model_path is None else str(self.model_path),
             "concepts": self.concept_names,
-            "gated": hasattr(self.model, "gate_coef_"),
+            "presence": self.model is not None and self.model.knows_presence,
             "n_clusters": None if self.models.clusters is None else len(self.models.clusters.atoms_),
             "n_binary": None if self.models.binary is None else len(self.models.binary.components_),
             "files": {kind: str(file) for kind, file in self.models.files.items()},
@@ -113,14 +113,14 @@ class State:
         without: str | list[str] | None,
         k: int,
         diverse: bool,
-        score: str,
+        score: str | None,
     ) -> list[dict[str, Any]] | list[list[dict[str, Any]]]:
         batch = not isinstance(x, str) and isinstance(x[0], list)
         if not isinstance(x, str):
             x = self._vector(x)
         else:
             self.items.position(x)
-        if concept is not None or without is not None or score != "cosine":
+        if concept is not None or without is not None or score is not None:
             self._need_model()
         with self._turns:
             found: Any = self.searcher.search(x, concept, k, diverse, without=without, score=score)
@@ -133,7 +133,7 @@ class State:
         y: list[str],
         concept: str | list[str] | None,
         without: str | list[str] | None,
-        score: str,
+        score: str | None,
         words: bool,
     ) -> list[dict[str, Any]]:
         """Which concepts make up the scores that a search gives the items y."""

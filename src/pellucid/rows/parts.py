@@ -218,8 +218,9 @@ def single_column(function: Callable[[Array], Array], block: Array) -> Array:
 def paired(other: Array, blocks: Iterator[Array]) -> Iterator[tuple[Array, Array]]:
     start = 0
     for block in blocks:
-        yield block, np.asarray(other[start : start + len(block)])
-        start += len(block)
+        n = len(block[0] if isinstance(block, tuple) else block)  # which may be a pair already
+        yield block, np.asarray(other[start : start + n])
+        start += n
 
 
 def both(mine: Part, theirs: Part) -> Part:

@@ -40,8 +40,9 @@ def derived_array(
 
 
 def cone_facts(model: Any) -> tuple[Any, ...]:
-    """What decides how a model of concepts takes raw rows apart."""
-    return model.atoms_, model.groups_, float(model.ridge), preparation_facts(model)
+    """What decides how a model of concepts takes raw rows apart: its cones, and who it thinks has which concept."""
+    known = (getattr(model, f"presence_{name}_", None) for name in ("coef", "intercept", "calibration", "threshold"))
+    return model.atoms_, model.groups_, float(model.ridge), preparation_facts(model), *known
 
 
 def preparation_facts(model: Any) -> Any:

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.arrays import unit_rows
 from pellucid.concepts import ConceptSubspaces, Cones
-from pellucid.concepts.presence import SHORTEST, Gates
+from pellucid.concepts.base import ALL
+from pellucid.concepts.presence import Presence
 from pellucid.preparation import CenteredNormalizer
+from pellucid.search.wanted import Wanted
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,11 @@ class Explanation:
     residual : float
         What no concept accounts for.
     score : float
-        Of the pair, as a search shows it: the cosine of the two, or of the filtered query and the item, or "gated".
+        Of the pair, as a search shows it.
     words : list of list of str
         For each concept the words nearest to what counts in it; empty without a vocabulary.
     presence : float
-        What the likelihood that the item has the concept adds to the score "gated".
+        What the probabilities that the item has the concepts asked for add to it, or take away.
 
     See Also
     --------
@@ -92,7 +94,7 @@ class Explanation:
                 lines.append(f"  {self.terms[j]:+.3f}  {self.names[j]}{about}")
         lines.append(f"  {self.residual:+.3f}  not in any concept ({self.residual_share:.0%} of all parts)")
         if self.presence:
-            lines.append(f"  {self.presence:+.3f}  how likely it has the concept")
+            lines.append(f"  {self.presence:+.3f}  how likely it has what was asked for")
         return "\n".join(lines)
 
 
@@ -104,6 +106,7 @@ def explain(
     words: Sequence[str] | None = None,
     word_vectors: ArrayLike | None = None,
     top: int = 3,
+    active: Any = None,
 ) -> Explanation:
     """Split the cosine of two vectors, as the model sees them, by concept.
 
@@ -121,6 +124,9 @@ def explain(
         Its vectors, from the same model as x and y.
     top : int, default=3
         Words per concept.
+    active : str, list of str or array-like of shape (2, S), default=None
+        The concepts that the two may have parts of. None takes those that each has by ``model.predict``, or all of a
+        model without presence; "all" takes all.
 
     Returns
     -------
@@ -136,48 +142,51 @@ def explain(
     >>> from pellucid import ConceptSubspaces
     >>> from pellucid.search import explain
     >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
-    >>> found = explain(ConceptSubspaces(1, center=False).fit(X, y), [3, 4], [1, 1])
+    >>> found = explain(ConceptSubspaces(1, center=False).fit(X, y), [3, 4], [1, 1], active="all")
     >>> found.terms.round(2).tolist()
     [0.42, 0.57]
     """
     pair = model.prepare(np.vstack([np.asarray(row, dtype=np.float64).ravel() for row in (x, y)]))
-    return explain_cosine(model.cones, pair[:1], pair[1:], words=words, word_vectors=word_vectors, top=top)
+    presence = model.presence_model if model.knows_presence else None
+    vocabulary = {"words": words, "word_vectors": word_vectors, "top": top}
+    return explain_cosine(model.cones, pair[:1], pair[1:], presence, active, **vocabulary)
 
 
-def explain_cosine(cones: Cones, x: NDArray[Any], y: NDArray[Any], **vocabulary: Any) -> Explanation:
-    """cos(x, y) of rows (1, d): ½(v_j(x)·y + v_j(y)·x) for each concept, the same from either side."""
-    pair = _unit_pair(x, y)
-    parts = cones.components(pair)
-    terms = 0.5 * (parts[0] @ pair[1] + parts[1] @ pair[0])
-    score = float(pair[0] @ pair[1])
-    named = _named(terms, parts[0] + parts[1], **vocabulary)
-    return Explanation(list(cones.names), terms, score - float(terms.sum()), score, named)
-
-
-def explain_filtered(cones: Cones, query: NDArray[Any], y: NDArray[Any], **vocabulary: Any) -> Explanation:
-    """cos(q, y) of a query (1, d) seen through concepts: q·v_j(y), the item's parts along what was searched for."""
-    q, item = _unit_pair(query, y)
-    parts = cones.components(item[None])[0]
-    terms, score = parts @ q, float(q @ item)
-    return Explanation(list(cones.names), terms, score - float(terms.sum()), score, _named(terms, parts, **vocabulary))
-
-
-def explain_gated(
-    gates: Gates, x: NDArray[Any], y: NDArray[Any], concept: Any, described: NDArray[Any], **vocabulary: Any
+def explain_cosine(
+    cones: Cones, x: NDArray[Any], y: NDArray[Any], presence: Presence | None, active: Any = None, **vocabulary: Any
 ) -> Explanation:
-    """The score "gated": μ times the plain cosine's terms, 1 − μ times those of each projection over its length in the
-    item, and the likelihood as a term of its own."""
-    cones, S = gates.cones, len(gates.cones.names)
-    indices = cones.indices(concept)
-    plain = explain_cosine(cones, x, y, **vocabulary)
-    terms, residual = gates.mix * plain.terms, gates.mix * plain.residual
-    for j in indices:
-        seen = explain_filtered(cones, cones.project(x, cones.names[j]), y)
-        share = (1 - gates.mix) / len(indices) / max(float(described[0, S + j]), SHORTEST)
-        terms, residual = terms + share * seen.terms, residual + share * seen.residual
-    presence = gates.weight * float(described[0, indices].mean())
-    score = float(terms.sum()) + residual + presence
-    return Explanation(plain.names, terms, residual, score, plain.words, presence)
+    """cos(x, y) of rows (1, d): ½(v_j(x)·y + v_j(y)·x) for each concept, the same from either side, over the concepts
+    that each of the two has."""
+    pair = _unit_pair(x, y)
+    codes = cones.encode(pair, _active(pair, presence, active))
+    terms = 0.5 * cones.terms(pair, pair[::-1], codes).sum(axis=0)
+    score = float(pair[0] @ pair[1])
+    words = _named(cones, terms, codes.sum(axis=0), **vocabulary)
+    return Explanation(list(cones.names), terms, score - float(terms.sum()), score, words)
+
+
+def explain_wanted(
+    cones: Cones, want: Wanted, y: NDArray[Any], presence: Presence | None, active: Any = None, **vocabulary: Any
+) -> Explanation:
+    """Σ_a q_a·y + Σ_j u_j p_j(y) of what is wanted of an item (1, d): q·v_j(y) for each concept that the item has or
+    that was asked for, and the probabilities as a term of their own."""
+    item = unit_rows(y.astype(np.float64))
+    q = want.vectors.astype(np.float64)
+    allowed = _active(item, presence, active)
+    if isinstance(allowed, np.ndarray):
+        allowed[:, [j for _, j, _ in want.likely]] = True
+    codes = cones.encode(item, allowed)
+    terms, close = cones.terms(item, q, codes)[0], float(q[0] @ item[0])
+    likely = want.presence(y, presence)
+    words = _named(cones, terms, codes[0], **vocabulary)
+    return Explanation(list(cones.names), terms, close - float(terms.sum()), close + likely, words, likely)
+
+
+def _active(rows: NDArray[Any], presence: Presence | None, active: Any) -> Any:
+    """The concepts that rows may have parts of: those given, or those that they have; None is all."""
+    if active is not None:
+        return None if isinstance(active, str) and active == ALL else active
+    return None if presence is None else presence.has(rows)
 
 
 def _unit_pair(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
@@ -185,15 +194,20 @@ def _unit_pair(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _named(
+    cones: Cones,
     terms: NDArray[Any],
-    parts: NDArray[Any],
+    codes: NDArray[Any],
     words: Sequence[str] | None = None,
     word_vectors: ArrayLike | None = None,
     top: int = 3,
 ) -> list[list[str]]:
-    """For each concept that adds to the score, the words nearest to its part (S, d)."""
+    """For each concept that adds to the score, the words nearest to its part, which has these codes (M,)."""
+    found: list[list[str]] = [[] for _ in terms]
     if words is None or word_vectors is None:
-        return [[] for _ in terms]
+        return found
     vocabulary = CenteredNormalizer().fit_transform(np.asarray(word_vectors, dtype=np.float64))
-    nearest = np.argsort(-(unit_rows(parts) @ vocabulary.T), axis=1, kind="stable")[:, :top]
-    return [[str(words[i]) for i in row] if term > 0 else [] for term, row in zip(terms, nearest)]
+    for j in np.flatnonzero(terms > 0):
+        mine = np.flatnonzero((cones.groups == j) & (codes > 0))
+        nearest = np.argsort(-(vocabulary @ (codes[mine] @ cones.atoms[mine])), kind="stable")[:top]
+        found[j] = [str(words[i]) for i in nearest]
+    return found

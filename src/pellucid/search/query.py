@@ -3,7 +3,7 @@ the model prepares both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,19 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pellucid._core.arrays import unit_rows
 from pellucid.concepts import ConceptSubspaces
 from pellucid.search.collection import Collection
-from pellucid.search.explanation import Explanation, explain_cosine, explain_filtered, explain_gated
-from pellucid.search.score_cache import ScoreCache
+from pellucid.search.explanation import Explanation, explain_cosine, explain_wanted
+from pellucid.search.wanted import ALL_OF_IT, Asked, Learned, Names, Seen, Wanted, composed, wanted, weights_of
 from pellucid.selection import diversify
 
 # a diverse list is chosen from this many times as many hits, and at least from so many
 DIVERSE_FROM, DIVERSE_LEAST = 5, 50
-# hits of the plain and of the projected query that the gated score looks at
-SHORTLIST = 1000
-SCORES = ("cosine", "gated")
-
-Names = str | Sequence[str]
+# hits of the linear query that are ranked again by presence
+SHORTLIST = 500
+SCORES = ("presence", "projection")
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,8 @@ class Hit:
         Gives the item, which is looked up when it is first asked for.
     why : callable or None
         Explains the score; None without a model.
+    split : callable or None
+        Splits the score by aspect of the query; None where it has but one.
     """
 
     rank: int
@@ -50,6 +51,12 @@ class Hit:
     position: int
     read: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
     why: Callable[..., Explanation] | None = field(default=None, repr=False, compare=False)
+    split: Callable[[], dict[str, float]] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def aspects(self) -> dict[str, float]:
+        """What each aspect of the query adds to the score: its concepts, and all of it."""
+        return {"all of it": self.score} if self.split is None else self.split()
 
     @property
     def item(self) -> dict[str, Any]:
@@ -85,15 +92,6 @@ class Hit:
         if self.why is None:
             raise ValueError("Only a hit that a search with a model returned can be explained.")
         return self.why(**vocabulary)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What a search asks for beside the query."""
-
-    concept: Names | None
-    without: Names | None
-    score: str
 
 
 class ConceptSearch:
@@ -137,37 +135,38 @@ class ConceptSearch:
             )
         self.collection, self.model, self.embed = collection, model, embed
         self.stored = stored_model(model, collection)
-        self._cache = None if self.stored is None else ScoreCache(collection, self.stored)
 
     def search(
         self,
         x: Any,
-        concept: Names | None = None,
+        concept: Any = None,
         k: int = 20,
         diverse: bool = False,
         *,
-        without: Names | None = None,
-        score: str = "cosine",
+        without: Any = None,
+        score: str | None = None,
         where: Any = None,
     ) -> list[Hit] | list[list[Hit]]:
         """Find the items nearest to x as seen through a concept, or several together.
 
         Parameters
         ----------
-        x : str, array-like of shape (d,) or (q, d)
+        x : str, array-like of shape (d,) or (q, d), or list of tuple
             The id of an item (which is then left out of its own results), a text if ``embed`` was given, a vector, or a
-            batch of vectors.
-        concept : str or list of str, default=None
-            What to look for in x; None takes all of it.
+            batch of vectors. Or parts of several: tuples of an item or vector, a concept (None for all of it), and a
+            weight; a negative weight takes the part out.
+        concept : str, WordConcept, list or dict, default=None
+            What to look for in x; None takes all of it. A dict gives weights; those of concepts to keep out are
+            negative.
         k : int, default=20
             Most hits.
         diverse : bool, default=False
             Choose the k among a longer list so that they differ, in the concept if one is given.
-        without : str or list of str, default=None
-            Concepts to take out of the query first.
-        score : {"cosine", "gated"}, default="cosine"
-            The cosine of the projected query and an item (the paper's), or a score that also asks how much of the
-            concept the item has (``model.fit_gate`` first; see ``ConceptSubspaces.gated_scores``).
+        without : str, WordConcept or list, default=None
+            Concepts that the hits are not to have.
+        score : {"presence", "projection"}, default=None
+            How concepts count. "projection" is the cosine of the query's projection and an item (the paper's).
+            "presence" also asks how likely the item has the concepts, and is what None takes if the model knows.
         where : object, default=None
             A filter on the columns of the items, in the language of the collection's engine; see
             :meth:`Collection.search`.
@@ -182,18 +181,72 @@ class ConceptSearch:
         ValueError
             If a concept or an item is not known, or there is no model that knows concepts.
         """
-        asked = self._checked(concept, without, score)
-        query, own = self._query(x)
-        wanted = max(DIVERSE_FROM * k, DIVERSE_LEAST) if diverse else k
+        if is_composed(x):
+            if concept is not None or without is not None:
+                raise ValueError("A query made of parts names its concepts in the parts.")
+            want, own = self._composed(x, score)
+            names: list[str] = []
+        else:
+            asked = self._asked(concept, without, score)
+            query, position = self._query(x)
+            want, own, names = wanted(query, asked, self._presence), [position], asked.names
+        most = max(DIVERSE_FROM * k, DIVERSE_LEAST) if diverse else k
+        here = [position for position in own if position is not None]
         results = []
-        for row, (positions, scores) in zip(query, self._ranked(query, asked, wanted + (own is not None), where)):
-            others = positions != own
-            positions, scores = positions[others][:wanted], scores[others][:wanted]
+        for i, (positions, scores) in enumerate(self._ranked(want, most + len(here), where)):
+            others = ~np.isin(positions, here)
+            positions, scores = positions[others][:most], scores[others][:most]
             if diverse and len(positions):
-                chosen = diversify(self._rows(positions, concept), k, scores)
+                chosen = diversify(self._rows(positions, names or None), k, scores)
                 positions, scores = positions[chosen], scores[chosen]
-            results.append(self._hits(row, asked, positions[:k], scores[:k]))
-        return results if not isinstance(x, str) and np.ndim(x) == 2 else results[0]
+            results.append(self._hits(want.row(i), positions[:k], scores[:k]))
+        batch = not isinstance(x, str) and not is_composed(x) and np.ndim(x) == 2
+        return results if batch else results[0]
+
+    def swap(
+        self, x: Any, y: Any, concept: str, k: int = 20, *, score: str | None = None, where: Any = None
+    ) -> list[Hit]:
+        """Find what is like x, but with y's part of a concept in place of its own.
+
+        Parameters
+        ----------
+        x : str or array-like of shape (d,)
+            What to be like: an item, a text or a vector.
+        y : str or array-like of shape (d,)
+            Whose part to take: the same.
+        concept : str
+            The concept.
+        k : int, default=20
+            Most hits.
+        score : {"presence", "projection"}, default=None
+            As for :meth:`search`.
+        where : object, default=None
+            A filter; see :meth:`Collection.search`.
+
+        Returns
+        -------
+        list of Hit
+            Best first; neither x nor y is among them.
+
+        Raises
+        ------
+        ValueError
+            If the concept or an item is not known.
+        """
+        asked = self._asked(concept, None, score)
+        (first, mine), (second, theirs) = self._query(x), self._query(y)
+        ((seen, _),) = asked.towards
+        first, second = unit_rows(first), unit_rows(second)
+        kept, taken = first - seen.part(first), seen.part(second)
+        presence = self._presence if asked.with_presence else None
+        likely = []
+        if presence is not None and seen.index is not None:
+            likely = [(seen.name, seen.index, float(presence.weight[0]))]
+        want = Wanted([(f"without its own {seen.name}", kept), (seen.name, taken)], likely).at_unit_length()
+        own = [position for position in (mine, theirs) if position is not None]
+        ((positions, scores),) = self._ranked(want, k + len(own), where)
+        others = ~np.isin(positions, own)
+        return self._hits(want, positions[others][:k], scores[others][:k])
 
     def near(self, points: NDArray[Any], k: int = 20, where: Any = None) -> list[list[Hit]]:
         """Find the items nearest to points that are prepared already, such as atoms.
@@ -212,35 +265,36 @@ class ConceptSearch:
         list of list of Hit
             A list for each point, best first.
         """
-        asked = _Asked(None, None, "cosine")
-        return [self._hits(row, asked, *found) for row, found in zip(points, self._ranked(points, asked, k, where))]
+        want = wanted(np.asarray(points), Asked([], [], False), None)
+        return [self._hits(want.row(i), *found) for i, found in enumerate(self._ranked(want, k, where))]
 
     def explain(
         self,
         x: Any,
         y: Any,
         *,
-        concept: Names | None = None,
-        without: Names | None = None,
-        score: str = "cosine",
+        concept: Any = None,
+        without: Any = None,
+        score: str | None = None,
         **vocabulary: Any,
     ) -> Explanation:
         """Say which concepts make up the score that a search for x gives y.
 
         Parameters
         ----------
-        x : str or array-like of shape (d,)
-            The query: an item, a text or a vector.
+        x : str, array-like of shape (d,), or list of tuple
+            The query, as for :meth:`search`.
         y : str or array-like of shape (d,)
-            What it is compared with: the same.
-        concept : str or list of str, default=None
-            The concept that was searched by.
-        without : str or list of str, default=None
-            Concepts that were taken out of the query first.
-        score : {"cosine", "gated"}, default="cosine"
+            What it is compared with: an item, a text or a vector.
+        concept : str, WordConcept, list or dict, default=None
+            What was searched by.
+        without : str, WordConcept or list, default=None
+            What was kept out.
+        score : {"presence", "projection"}, default=None
             Which score to explain.
         **vocabulary : dict
-            ``words`` and ``word_vectors`` that name the concepts' parts, and how many of them (``top``).
+            ``words`` and ``word_vectors`` that name the concepts' parts, how many of them (``top``), and
+            ``active="all"`` for parts of all concepts instead of those that each has.
 
         Returns
         -------
@@ -252,34 +306,33 @@ class ConceptSearch:
         ValueError
             If there is no model, or a concept or an item is not known.
         """
-        asked = self._checked(concept, without, score)
-        return self._explained(self._query(x)[0], self._query(y)[0], asked, **vocabulary)
+        if is_composed(x):
+            want = self._composed(x, score)[0]
+        else:
+            want = wanted(self._query(x)[0], self._asked(concept, without, score), self._presence)
+        return self._explained(want, self._query(y)[0], **vocabulary)
 
     # ranking
 
-    def _ranked(
-        self, query: NDArray[Any], asked: _Asked, k: int, where: Any
-    ) -> list[tuple[NDArray[np.int64], NDArray[Any]]]:
-        """Positions and scores for each query (n, d), best first."""
-        if asked.score == "gated":
-            return [self._gated(row[None], asked, k, where) for row in query]
-        if self.stored is not None:
-            query = self.stored.cones.filtered(query, asked.concept, asked.without)
-        return list(zip(*self.collection.search(query, k, where=where, center=self._center)))
+    def _ranked(self, want: Wanted, k: int, where: Any) -> list[tuple[NDArray[np.int64], NDArray[Any]]]:
+        """Positions and scores for each query, best first; where presence counts, of the engine's shortlist."""
+        if not want.likely:
+            return list(zip(*self.collection.search(want.vectors, k, where=where, center=self._center)))
+        assert self._presence is not None
+        listed, _ = self.collection.search(
+            want.shortlist_vectors(self._presence), max(SHORTLIST, 10 * k), where=where, center=self._center
+        )
+        found = []
+        for i, positions in enumerate(listed):
+            scores = want.row(i).scores(self._rows(positions), self._presence)[0]
+            best = np.lexsort((positions, -scores))[:k]
+            found.append((positions[best], scores[best]))
+        return found
 
-    def _gated(self, x: NDArray[Any], asked: _Asked, k: int, where: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """The k best of those that the engine finds near the query or near its projection, by the gated score."""
-        assert self.stored is not None
-        assert self._cache is not None
-        assert asked.concept is not None
-        cones = self.stored.cones
-        rest = cones.filtered(x, None, asked.without)
-        looked_for = np.vstack([rest, cones.project(rest, asked.concept)])
-        near, _ = self.collection.search(looked_for, max(SHORTLIST, 10 * k), where=where, center=self._center)
-        positions = np.unique(near)
-        scores = self.stored.gates.scores(rest, asked.concept, self._rows(positions), self._cache.rows(positions))[0]
-        best = np.argsort(-scores, kind="stable")[:k]
-        return positions[best], scores[best]
+    @property
+    def _presence(self) -> Any:
+        """What tells which concepts a row has, if the model knows."""
+        return self.stored.presence_model if self.stored is not None and self.stored.knows_presence else None
 
     @property
     def _center(self) -> NDArray[np.float64] | None:
@@ -289,42 +342,71 @@ class ConceptSearch:
 
     # hits, and why
 
-    def _hits(self, query: NDArray[Any], asked: _Asked, positions: Any, scores: Any) -> list[Hit]:
+    def _hits(self, want: Wanted, positions: Any, scores: Any) -> list[Hit]:
         found = []
         for rank, (position, close) in enumerate(zip(positions.tolist(), scores.tolist()), start=1):
-            why = None if self.stored is None else partial(self._explained, query[None], position, asked)
-            found.append(Hit(rank, float(close), position, partial(self.collection.item, position), why))
+            why = None if self.stored is None else partial(self._explained, want, position)
+            split = partial(self._split, want, position) if len(want.aspects) > 1 or want.likely else None
+            found.append(Hit(rank, float(close), position, partial(self.collection.item, position), why, split))
         return found
 
-    def _explained(
-        self, query: NDArray[Any], other: int | NDArray[Any], asked: _Asked, **vocabulary: Any
-    ) -> Explanation:
-        """The score of a prepared row (1, d) and another, or that of the item at a position, as a sum over concepts."""
-        if self.stored is None or self._cache is None:
+    def _split(self, want: Wanted, position: int) -> dict[str, float]:
+        terms = want.terms(self._rows([position]), self._presence)
+        return {name: float(term[0, 0]) for name, term in terms.items()}
+
+    def _explained(self, want: Wanted, other: int | NDArray[Any], **vocabulary: Any) -> Explanation:
+        """The score of what is wanted and a prepared row (1, d), or the item at a position, as a sum over concepts."""
+        if self.stored is None:
             raise ValueError("There is no model: concepts are needed to say why two items are close.")
-        cones, gates = self.stored.cones, self.stored.gates if asked.score == "gated" else None
         row = self._rows([other]) if isinstance(other, int) else other
-        if gates is not None:
-            assert asked.concept is not None
-            described = self._cache.rows(np.array([other])) if isinstance(other, int) else gates.describe(row)
-            rest = cones.filtered(query, None, asked.without)
-            return explain_gated(gates, rest, row, asked.concept, described, **vocabulary)
-        if asked.concept is None and asked.without is None:
-            return explain_cosine(cones, query, row, **vocabulary)
-        return explain_filtered(cones, cones.filtered(query, asked.concept, asked.without), row, **vocabulary)
+        if len(want.aspects) == 1 and want.aspects[0][0] == ALL_OF_IT and not want.likely:
+            return explain_cosine(self.stored.cones, want.vectors, row, self._presence, **vocabulary)
+        return explain_wanted(self.stored.cones, want, row, self._presence, **vocabulary)
 
     # queries
 
-    def _checked(self, concept: Names | None, without: Names | None, score: str) -> _Asked:
-        if score not in SCORES:
-            raise ValueError(f'score must be "cosine" or "gated", got {score!r}.')
-        if score == "gated" and concept is None:
-            raise ValueError('score="gated" asks how much of a concept an item has: name the concept.')
-        if self.stored is None and (concept is not None or without is not None):
+    def _asked(self, concept: Any, without: Any, score: str | None) -> Asked:
+        if score is not None and score not in SCORES:
+            raise ValueError(f'score must be "presence" or "projection", got {score!r}.')
+        if score == "presence" and self.stored is not None:
+            assert self.stored.presence_model is not None  # says so if it does not know
+        weigh = score != "projection" and self._presence is not None
+        pairs = weights_of(concept)
+        away = [(name, 1.0) for name, _ in weights_of(without)] + [(name, -w) for name, w in pairs if w < 0]
+        towards = [(name, w) for name, w in pairs if w > 0]
+        plain = [name for name, w in towards if w == 1 and isinstance(name, str)]
+        if not weigh and len(towards) > 1 and len(plain) == len(towards):
+            found: list[tuple[Seen, float]] = [
+                (self._seen(plain), 1.0)
+            ]  # as in the paper: several names share one cone
+        else:
+            found = [(self._seen(name), w) for name, w in towards]
+        return Asked(found, [(self._seen(name), w) for name, w in away], weigh)
+
+    def _seen(self, concept: Any) -> Seen:
+        """A concept by name, several as one, or one that brings its own way of being seen."""
+        if not isinstance(concept, (str, list)):
+            return concept  # type: ignore[no-any-return]
+        if self.stored is None:
             raise ValueError("There is no model: to search by concept, give one that knows the concepts.")
-        if score == "gated" and self.stored is not None:
-            assert self.stored.gates is not None  # says so if there is none
-        return _Asked(concept, without, score)
+        names, cones = [concept] if isinstance(concept, str) else concept, self.stored.cones
+        index = cones.indices(names)[0]
+        return Learned(", ".join(names), cones, names, index if len(names) == 1 else None)
+
+    def _composed(self, x: Any, score: str | None) -> tuple[Wanted, list[int | None]]:
+        """A query of parts (item, concept, weight), and the positions of its items."""
+        parts, weights, own = [], [], []
+        for item, concept, weight in x:
+            if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not np.isfinite(weight):
+                raise ValueError(f"A part's weight must be a finite number, got {weight!r}.")
+            row, position = self._query(item)
+            parts.append((row, self._asked(concept, None, score)))
+            weights.append(float(weight))
+            own.append(position)
+        if not any(weight > 0 for weight in weights):
+            raise ValueError("At least one part of a query needs a positive weight.")
+        presence = self._presence if any(asked.with_presence for _, asked in parts) else None
+        return composed(parts, weights, presence), own
 
     def _query(self, x: Any) -> tuple[NDArray[Any], int | None]:
         """The query as prepared rows, and the position of the item it is, if it is one."""
@@ -348,7 +430,17 @@ class ConceptSearch:
         rows = np.asarray(self.collection.vectors(positions), dtype=np.float32)
         if self.stored is None:
             return rows
-        return np.asarray(self.stored.cones.filtered(self.stored.prepare(rows), concept))
+        return np.asarray(self.stored.cones.filtered(self.stored.prepare(rows), concept or None))
+
+
+def is_composed(x: Any) -> bool:
+    """Whether a query is a list of parts: (item, concept, weight)."""
+    return (
+        isinstance(x, list)
+        and len(x) > 0
+        and all(isinstance(part, tuple) and len(part) == 3 for part in x)
+        and any(isinstance(part[0], str) or np.ndim(part[0]) > 0 for part in x)
+    )
 
 
 def stored_model(model: Any, collection: Collection) -> Any:

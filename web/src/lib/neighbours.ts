@@ -8,7 +8,7 @@ export interface Choice {
   concept: string[];
   without: string[];
   diverse: boolean;
-  gated: boolean;
+  projection: boolean;
   k: number;
 }
 
@@ -16,24 +16,27 @@ export const MOST = 200;
 export const USUAL = 20;
 
 /** Names that the model does not have are passed over. */
-export function readChoice(query: URLSearchParams, { concepts, gated }: Pick<Info, "concepts" | "gated">): Choice {
+export function readChoice(
+  query: URLSearchParams,
+  { concepts, presence }: Pick<Info, "concepts" | "presence">,
+): Choice {
   const known = (key: string) => query.getAll(key).filter((name) => concepts.includes(name));
   return {
     concept: known("concept"),
     without: known("without"),
     diverse: query.get("diverse") === "1",
-    gated: gated && query.get("score") === "gated",
+    projection: presence && query.get("score") === "projection",
     k: Math.min(MOST, Math.max(1, Math.trunc(Number(query.get("k"))) || USUAL)),
   };
 }
 
 /** The same choice in an address. */
-export const writeChoice = ({ concept, without, diverse, gated, k }: Choice): Values => ({
+export const writeChoice = ({ concept, without, diverse, projection, k }: Choice): Values => ({
   concept,
   without,
   diverse: diverse ? "1" : null,
   k: k === USUAL ? null : String(k),
-  score: gated ? "gated" : null,
+  score: projection ? "projection" : null,
 });
 
 export const isNarrowed = ({ concept, without }: Choice) => concept.length > 0 || without.length > 0;
@@ -44,12 +47,12 @@ export function titleOf({ concept, without }: Choice): string {
 }
 
 /** Seen through the chosen concepts, without those left out. */
-export const askNarrowed = ({ concept, without, k, diverse, gated }: Choice): Asked => ({
+export const askNarrowed = ({ concept, without, k, diverse, projection }: Choice): Asked => ({
   concept,
   without,
   k,
   diverse,
-  score: gated && concept.length ? "gated" : "cosine",
+  score: projection ? "projection" : null,
 });
 
 /** The item as it is; beside a narrowed list it is there to compare with, and not made diverse. */
@@ -69,7 +72,7 @@ export const reasonsFor = (x: string, y: string[], { concept, without, score }: 
   y,
   concept: concept?.length ? concept : null,
   without: without?.length ? without : null,
-  score: score ?? "cosine",
+  score: score ?? null,
   words: true,
 });
 

@@ -54,7 +54,7 @@ export interface Asked {
 const seenThrough = ({ concept = [], without = [], score }: Partial<Asked>) => [
   ...(concept.length ? [`concept=${names(concept)}`] : []),
   ...(without.length ? [`without=${names(without)}`] : []),
-  ...(score === "gated" ? ['score="gated"'] : []),
+  ...(score === "projection" ? ['score="projection"'] : []),
 ];
 
 export const python = {

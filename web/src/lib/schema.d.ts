@@ -651,10 +651,10 @@ export interface components {
              */
             concepts: string[];
             /**
-             * Gated
-             * @description Whether the model knows the gated score.
+             * Presence
+             * @description Whether the model knows which concepts an item has.
              */
-            gated: boolean;
+            presence: boolean;
             /**
              * N Clusters
              * @description How many clusters the model of clusters has, if there is one.
@@ -782,10 +782,8 @@ export interface components {
             /**
              * Score
              * @description As in that search.
-             * @default cosine
-             * @enum {string}
              */
-            score?: "cosine" | "gated";
+            score?: ("presence" | "projection") | null;
             /**
              * Words
              * @description Name what each term is about.
@@ -811,7 +809,7 @@ export interface components {
             score: number;
             /**
              * Presence
-             * @description What the likelihood of the concept adds to the score "gated".
+             * @description What the probabilities of the concepts asked for add to the score.
              */
             presence: number;
             /** Residual Share */
@@ -947,7 +945,7 @@ export interface components {
             concept?: string | string[] | null;
             /**
              * Without
-             * @description Take these concepts out of the query first.
+             * @description Keep items out that have these concepts.
              */
             without?: string | string[] | null;
             /**
@@ -963,11 +961,9 @@ export interface components {
             diverse?: boolean;
             /**
              * Score
-             * @description "gated" needs a model with gates, and a concept.
-             * @default cosine
-             * @enum {string}
+             * @description "presence" also asks which concepts an item has, and is taken if the model knows.
              */
-            score?: "cosine" | "gated";
+            score?: ("presence" | "projection") | null;
         };
         /** Selection */
         Selection: {

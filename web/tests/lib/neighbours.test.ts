@@ -13,11 +13,11 @@ import {
 } from "../../src/lib/neighbours";
 import { info } from "../info";
 
-const choice = (text: string, gated = true) => readChoice(new URLSearchParams(text), info({ gated }));
+const choice = (text: string, presence = true) => readChoice(new URLSearchParams(text), info({ presence }));
 
 describe("readChoice", () => {
   it("has the usual answer for an address that says nothing", () => {
-    expect(choice("id=a")).toEqual({ concept: [], without: [], diverse: false, gated: false, k: 20 });
+    expect(choice("id=a")).toEqual({ concept: [], without: [], diverse: false, projection: false, k: 20 });
   });
   it("passes over concepts that the model does not have", () => {
     expect(choice("concept=animal&concept=nothing&without=else").concept).toEqual(["animal"]);
@@ -32,11 +32,11 @@ describe("readChoice", () => {
     ["k=Infinity", 200],
   ])("keeps %s within limits", (text, k) => expect(choice(text).k).toBe(k));
   it("asks for gates only where the model has them", () => {
-    expect(choice("score=gated").gated).toBe(true);
-    expect(choice("score=gated", false).gated).toBe(false);
+    expect(choice("score=projection").projection).toBe(true);
+    expect(choice("score=projection", false).projection).toBe(false);
   });
   it("comes back from what writeChoice puts into an address", () => {
-    for (const text of ["", "concept=plant&without=animal&diverse=1&k=50&score=gated"]) {
+    for (const text of ["", "concept=plant&without=animal&diverse=1&k=50&score=projection"]) {
       expect(put(new URLSearchParams(), writeChoice(choice(text))).toString()).toBe(text);
     }
   });
@@ -50,8 +50,8 @@ describe("questions", () => {
     expect(titleOf(choice("concept=plant&without=animal"))).toBe("By plant without animal");
   });
   it("use gates only to look through a concept", () => {
-    expect(askNarrowed(choice("concept=plant&score=gated")).score).toBe("gated");
-    expect(askNarrowed(choice("without=plant&score=gated")).score).toBe("cosine");
+    expect(askNarrowed(choice("concept=plant&score=projection")).score).toBe("projection");
+    expect(askNarrowed(choice("without=plant")).score).toBe(null);
   });
   it("make the whole list diverse only where it stands alone", () => {
     expect(askWhole(choice("diverse=1")).diverse).toBe(true);
@@ -60,7 +60,7 @@ describe("questions", () => {
   it("say by null that no concept is meant", () => {
     expect(queryFor("a", { concept: [], k: 5 })).toEqual({ x: "a", concept: null, without: null, k: 5 });
     expect(queryFor("a", { without: ["plant"], k: 5 }).without).toEqual(["plant"]);
-    const asked = { concept: null, without: ["plant"], score: "cosine", words: true };
+    const asked = { concept: null, without: ["plant"], score: null, words: true };
     expect(reasonsFor("a", ["b"], { concept: [], without: ["plant"], k: 5 })).toEqual({ x: "a", y: ["b"], ...asked });
   });
 });

@@ -10,9 +10,17 @@ describe("a search as Python", () => {
   it("names only what was asked for", () => {
     expect(python.search("a", { k: 20 })).toContain('hits = search.search("a", k=20)\n');
     expect(
-      python.search("a", { concept: ["animal", "plant"], without: ["plant"], k: 5, diverse: true, score: "gated" }),
-    ).toContain('search.search("a", k=5, concept=["animal", "plant"], without="plant", score="gated", diverse=True)');
-    expect(python.search("a", { k: 20, score: "cosine" })).not.toContain("score=");
+      python.search("a", {
+        concept: ["animal", "plant"],
+        without: ["plant"],
+        k: 5,
+        diverse: true,
+        score: "projection",
+      }),
+    ).toContain(
+      'search.search("a", k=5, concept=["animal", "plant"], without="plant", score="projection", diverse=True)',
+    );
+    expect(python.search("a", { k: 20, score: null })).not.toContain("score=");
   });
   it("does without concepts where there is no model", () => {
     shared.info = info({ concepts: [], model: null });

@@ -1,0 +1,244 @@
+"""A model of concepts that also tells which of them a row has."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from pellucid._core.interrupts import SecondInterrupt
+from pellucid.concepts.base import ConceptModel
+from pellucid.concepts.labels import Indicator
+from pellucid.concepts.presence import Presence, learn_presence
+from pellucid.rows import Blocks, as_blocks, is_lazy
+from pellucid.rows.lazy import map_blocks
+
+Model = TypeVar("Model", bound="PredictedConcepts")
+
+PRESENCE = ("coef", "intercept", "calibration", "threshold", "counts", "weight")
+# a concept with fewer rows, or that fewer rows lack, is known from too little
+FEW_ROWS = 5
+
+
+class PredictedConcepts(ConceptModel):
+    """Presence: which concepts a row has at all, beside what it is made of."""
+
+    presence_coef_: NDArray[Any]
+    presence_intercept_: NDArray[Any]
+    presence_calibration_: NDArray[Any]
+    presence_threshold_: NDArray[Any]
+    presence_counts_: NDArray[Any]
+    presence_weight_: NDArray[Any]
+    random_state: Any
+
+    @property
+    def presence_model(self) -> Presence:
+        """What tells which concepts a row has, for rows that are prepared already."""
+        check_is_fitted(self, "atoms_")
+        if not self.knows_presence:
+            raise ValueError("This model does not know which concepts a row has: call fit_presence(X, y) first.")
+        return Presence(*(getattr(self, f"presence_{name}_") for name in PRESENCE))
+
+    @property
+    def knows_presence(self) -> bool:
+        """Whether it was learned which concepts a row has."""
+        return hasattr(self, "presence_coef_")
+
+    def fit_presence(self: Model, X: Any, y: Any) -> Model:
+        """Learn which concepts rows have, for cones that were fitted without, or on other rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask array
+            Raw rows.
+        y : array-like of shape (n, S) or (n,), sparse matrix, dataframe or list of sets, or Blocks
+            Their concepts.
+
+        Returns
+        -------
+        ConceptSubspaces
+            The model itself.
+
+        Raises
+        ------
+        ValueError
+            If the labels do not fit the rows.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]] * 5, ["cat", "cat", "dog", "dog"] * 5
+        >>> model = ConceptSubspaces(1, presence=False).fit(X, y)
+        >>> model.fit_presence(X, y).predict([[2, 1]]).tolist()
+        [[True, False]]
+        """
+        self._check_fitted()
+        data = self.prepare(X)
+        rows = data if isinstance(data, Blocks) else Blocks.held(data)
+        self._learn_presence(rows, as_blocks(y) if is_lazy(y) else self._known_concepts(y, len(rows)))
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """Say how likely each row has each concept.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask array
+            Raw rows.
+
+        Returns
+        -------
+        ndarray of shape (n, S), or Blocks
+            Calibrated probabilities; a row can have several concepts or none, so they need not add up to 1.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]] * 5, ["cat", "cat", "dog", "dog"] * 5
+        >>> model = ConceptSubspaces(1).fit(X, y)
+        >>> (model.predict_proba([[2, 1], [1, 2]]) > 0.5).tolist()
+        [[True, False], [False, True]]
+        """
+        return self._with_presence(self.presence_model.probabilities, X)
+
+    def predict(self, X: Any) -> Any:
+        """Say which concepts each row has.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), Blocks or dask array
+            Raw rows.
+
+        Returns
+        -------
+        ndarray of bool of shape (n, S), or Blocks
+            Whether a concept's probability reaches its ``presence_threshold_``, which has the best F1 on rows that were
+            not learned from.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]] * 5, ["cat", "cat", "dog", "dog"] * 5
+        >>> ConceptSubspaces(1).fit(X, y).predict([[2, 1], [1, 2]]).tolist()
+        [[True, False], [False, True]]
+        """
+        return self._with_presence(self.presence_model.has, X, dtype=bool)
+
+    def predict_set(self, X: ArrayLike, coverage: float = 0.9) -> NDArray[np.bool_]:
+        """Say which answers, no and yes, cannot be ruled out: both where the model cannot tell.
+
+        Of the rows that have a concept, at least about this share keep "yes", and of those that lack it "no"
+        (class-conditional conformal prediction from cross-fitted logits), if new rows come from where the training
+        rows came from.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+        coverage : float, default=0.9
+            How often the right answer is to be among those that stay, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of bool of shape (n, S, 2)
+            Whether "no" and whether "yes" stays; neither does for a row that looks like no other.
+
+        Raises
+        ------
+        ValueError
+            If the coverage does not lie between 0 and 1.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]] * 5, ["cat", "cat", "dog", "dog"] * 5
+        >>> ConceptSubspaces(1).fit(X, y).predict_set([[2, 0], [1, 2]], coverage=0.95)[:, 0].tolist()
+        [[True, True], [True, True]]
+        """
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must lie between 0 and 1, got {coverage}.")
+        return self.presence_model.sets(self.prepare(X), coverage)
+
+    def score(self, X: ArrayLike, y: Any) -> float:
+        """Measure how well presence tells rows with a concept from rows without it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+        y : array-like of shape (n, S) or (n,), sparse matrix, dataframe or list of sets
+            Their concepts.
+
+        Returns
+        -------
+        float
+            Area under the ROC curve, the mean over the concepts that some of these rows have and some lack; nan if
+            there is none.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]] * 5, ["cat", "cat", "dog", "dog"] * 5
+        >>> ConceptSubspaces(1).fit(X, y).score([[2, 1], [1, 2]], ["cat", "dog"])
+        1.0
+        """
+        from sklearn.metrics import roc_auc_score
+
+        data, has = self._labelled(X, y)
+        told = np.flatnonzero(has.any(axis=0) & ~has.all(axis=0))
+        if not len(told):
+            return float("nan")
+        likely = self.presence_model.probabilities(data)
+        return float(np.mean([roc_auc_score(has[:, j], likely[:, j]) for j in told]))
+
+    # the small print
+
+    @property
+    def _told_by(self) -> Callable[[NDArray[Any]], Indicator] | None:
+        return self.presence_model.has if self.knows_presence else None
+
+    def _with_presence(self, method: Any, X: Any, dtype: Any = None) -> Any:
+        if not is_lazy(X):
+            return method(self._prepared(self._rows(X)))
+        return map_blocks(method, self.prepare(X), len(self.concept_names_), dtype)
+
+    def _learn_presence(self, rows: Blocks, has: Any) -> None:
+        """Learn from prepared rows; at Ctrl-C go on without."""
+        self._forget_presence()
+        members = has.total(partial(np.sum, axis=0)) if isinstance(has, Blocks) else has.sum(axis=0)
+        warn_of_few(members.astype(int), len(rows), self.concept_names_)
+        try:
+            found = learn_presence(rows, has, check_random_state(self.random_state))
+        except SecondInterrupt:
+            raise
+        except KeyboardInterrupt:
+            warnings.warn("Stopped before it was learned which concepts a row has; the cones are usable.", stacklevel=3)
+            return
+        for name in PRESENCE:
+            setattr(self, f"presence_{name}_", getattr(found, name))
+
+    def _forget_presence(self) -> None:
+        for name in PRESENCE:
+            if hasattr(self, f"presence_{name}_"):
+                delattr(self, f"presence_{name}_")
+
+
+def warn_of_few(members: NDArray[Any], n: int, names: NDArray[Any]) -> None:
+    """Say which concepts so few rows have, or lack, that their presence is a guess."""
+    few = np.flatnonzero((members < FEW_ROWS) | (n - members < FEW_ROWS))
+    if n < 4 * FEW_ROWS or not len(few):  # of so few rows all is a guess
+        return
+    counts = ["all rows" if members[j] == n else "1 row" if members[j] == 1 else f"{members[j]} rows" for j in few]
+    listed = ", ".join(f"{str(names[j])!r} ({count})" for j, count in zip(few[:5], counts))
+    more = f" and {len(few) - 5} more" if len(few) > 5 else ""
+    warnings.warn(
+        f"Of {n} rows, too few have or lack {listed}{more} to tell well which others do: label more, or leave these "
+        "concepts out.",
+        stacklevel=4,
+    )
