@@ -19,6 +19,7 @@ from pellucid._core.threads import one_blas_thread
 from pellucid.concepts import zero_shot_labels
 from pellucid.metrics import concept_retrieval
 from pellucid.preparation import CenteredNormalizer
+from pellucid.search.wanted import Asked, Learned, wanted
 from pellucid.solvers import lasso
 from reproductions.common import Task
 
@@ -27,7 +28,6 @@ WEIGHTS = (0.1, 0.3, 1.0, 3.0, 10.0)
 REGULARISATIONS = (1.0, 10.0)
 THRESHOLDS = (0.3, 0.5, 0.7, 0.9)
 PENALTIES = (0.1, 0.15, 0.2, 0.3)
-GATED_SIZES, MIXES, GATED_WEIGHTS = (4, 8, 12), (0.0, 0.25, 0.5, 0.75, 1.0), (0.3, 1.0, 3.0, 10.0)
 MEASURES = ("general", "sub")
 
 
@@ -74,29 +74,18 @@ def guessed_labels(task: Task):
     return active, zero_shot_labels(task.train.raw, task.concept_vectors, active)
 
 
-def gated(task: Task):
-    """This library's own score; the gates and the lengths are stored with the candidates."""
-    pool = task.candidates.vectors
+def ours(task: Task):
+    """This library's own score with its defaults: one setting, so that there is nothing to choose."""
+    model = ConceptSubspaces(center=False, random_state=0).fit(
+        task.train.vectors, task.train.coarse, task.concept_names
+    )
 
-    @cache
-    def fitted(size, C):
-        model = ConceptSubspaces(size, center=False).fit(task.train.vectors, task.train.coarse, task.concept_names)
-        model.fit_gate(task.train.vectors, task.train.coarse, C=C)
-        return model, model.describe(pool)
+    def score(X, j):
+        name = task.concept_names[j]
+        asked = Asked([(Learned(name, model.cones, [name], j), 1.0)], [], True)
+        return wanted(X, asked, model.presence_model).scores(task.candidates.vectors, model.presence_model)
 
-    def score(size, C, mix, weight):
-        model, stored = fitted(size, C)
-
-        def ranked(X, j):
-            model.gate_weights_ = np.array([mix, weight])
-            return model.gated_scores(X, task.concept_names[j], pool, stored)
-
-        return {"score": ranked}
-
-    return [
-        (f"d0={size}, μ={mix}, λ={weight:g}, C={C:g}", lambda option=(size, C, mix, weight): score(*option))
-        for size, C, mix, weight in product(GATED_SIZES, REGULARISATIONS, MIXES, GATED_WEIGHTS)
-    ]
+    return [("defaults", lambda: {"score": score})]
 
 
 def probabilities(task: Task):
