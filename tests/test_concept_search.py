@@ -110,7 +110,7 @@ def test_the_shortlist_holds_the_best_of_many(parts, tmp_path, monkeypatch):
         for row, asked in itertools.product(range(0, 60, 3), (dict(concept="b"), dict(without="a"))):
             into.append({hit.position for hit in search.search(X[row], k=10, **asked)})
     agree = np.mean([len(a & b) / 10 for a, b in zip(found, wanted)])
-    assert agree > 0.97
+    assert agree > 0.95
 
 
 def test_parts_of_several_items_are_one_query(parts, searching):

@@ -344,7 +344,7 @@ def test_many_atoms_are_coded_in_groups_and_give_the_same(monkeypatch):
     rng = np.random.default_rng(0)
     active = rng.random(Y.shape) < 0.4
     plain = model.encode(X, active), model.shares(X, active)
-    monkeypatch.setattr("pellucid.concepts.cones.MANY_ATOMS", 6)
+    monkeypatch.setattr("pellucid.concepts.coding.MANY_ATOMS", 6)
     monkeypatch.setattr("pellucid.concepts.cones.CODE_NUMBERS", 100)
     np.testing.assert_allclose(model.encode(X, active), plain[0], atol=1e-8)
     np.testing.assert_allclose(model.shares(X, active), plain[1], atol=1e-8)

@@ -78,6 +78,7 @@ def test_batches_of_a_memory_map_are_never_copied_as_a_whole(tmp_path, monkeypat
     apply = CenteredNormalizer.apply
     monkeypatch.setattr(CenteredNormalizer, "apply", lambda self, rows: seen.append(len(rows)) or apply(self, rows))
     monkeypatch.setattr("pellucid.concepts.learning.BLOCK_ROWS", 64)
+    monkeypatch.setattr("pellucid.concepts.estimator.COSINE_ROWS", 64)
     monkeypatch.setattr("pellucid.concepts.presence.NUMBERS", 100 * X.shape[1])
     model.fit(np.load(tmp_path / "x.npy", mmap_mode="r"), Y)
     assert 0 < max(seen) < len(X), "a concept's rows at most are prepared at a time"

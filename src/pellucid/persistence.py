@@ -262,7 +262,7 @@ def _restore(
         if attribute not in model._fitted_values:
             raise ModelFileError(f"{source} has the value {attribute!r}, which {name} does not have.")
     for attribute, kind in model._fitted_values.items():
-        value: Any = values.get(attribute)
+        value: Any = values.get(attribute, model._lacking_values.get(attribute))
         if type(value) is not kind or (isinstance(value, int) and value < 0):
             raise ModelFileError(f"{source}: {attribute} is {value!r}, where a {kind.__name__} belongs.")
         setattr(model, attribute, value)

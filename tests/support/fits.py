@@ -12,10 +12,13 @@ from pellucid.rows import Blocks, TextBlocks
 CONCEPTS = 4
 FITS = [
     ({}, False),
+    ({}, True),
     ({"batch_size": 60}, False),
+    ({"update": "svd"}, False),
+    ({"update": "svd", "batch_size": 60}, False),
     ({"update": "bcd"}, True),
     ({"update": "svd"}, True),
-    ({"batch_size": 25, "init": "sample"}, True),
+    ({"update": "svd", "batch_size": 25, "init": "sample"}, True),
 ]
 
 

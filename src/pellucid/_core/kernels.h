@@ -62,6 +62,10 @@ EXPORTED void INDEXED(look_up)(int64_t queries, int64_t tokens, int64_t entries,
                                int64_t first, int64_t last, double out[queries * items]);
 #endif
 
+/* concepts */
+EXPORTED double KERNEL(turn_group)(int64_t k, int64_t d, const double own[k * k], double rest[k * d],
+                                   double atoms[k * d]);
+
 /* binary */
 EXPORTED int64_t KERNEL(alternate_each)(int64_t n, int64_t p, int64_t d, int64_t b, const double X[p * d],
                                         uint8_t starts[n * p * b], int64_t turns, double losses[n]);

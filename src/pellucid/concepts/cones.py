@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pellucid._core.hints import did_you_mean
+from pellucid.concepts.coding import solve_codes
 from pellucid.concepts.labels import Indicator, align
-from pellucid.concepts.learning import atom_mask
 from pellucid.solvers import Cone, group_omp, nnls, nonnegative_omp
 
 Names = str | Sequence[str]
 
-# atoms from which on rows with few active concepts are coded over theirs alone, in groups that have about so many
-MANY_ATOMS = 1024
 # numbers in the codes of the rows that are taken apart at a time
 CODE_NUMBERS = 1 << 22
 
@@ -103,7 +101,9 @@ class Cones:
         [[3.0, 0.0]]
         """
         if method == "nnls" and active is not None:
-            return self._encode_active(X, self.active(active, len(X)))
+            return solve_codes(
+                X, self.active(active, len(X)), self.atoms.astype(X.dtype, copy=False), self.groups, self.ridge
+            )
         atoms = self.atoms.astype(X.dtype, copy=False)
         if method == "nnls":
             return nnls(X, atoms, ridge=self.ridge).codes
@@ -114,24 +114,6 @@ class Cones:
         if method == "group_omp":
             return group_omp(X, atoms, self.groups, n_concepts or 2).codes
         raise ValueError(f'method must be "nnls", "omp" or "group_omp", got {method!r}.')
-
-    def _encode_active(self, X: NDArray[Any], active: Indicator) -> NDArray[Any]:
-        """Codes over the atoms of active concepts. Where there are many atoms, rows that use the same ones go together,
-        so that no product with all of them is made."""
-        if not active.any():
-            return np.zeros((len(X), len(self.groups)), dtype=X.dtype)
-        if len(self.groups) <= MANY_ATOMS:
-            return nnls(
-                X, self.atoms.astype(X.dtype, copy=False), atom_mask(active, self.groups), ridge=self.ridge
-            ).codes
-        codes = np.zeros((len(X), len(self.groups)), dtype=X.dtype)
-        for rows in together(active, MANY_ATOMS * len(self.names) // (2 * len(self.groups))):
-            mine = np.flatnonzero(np.asarray(active[rows].any(axis=0))[self.groups])
-            if len(mine):
-                atoms = self.atoms[mine].astype(X.dtype, copy=False)
-                mask = active[rows][:, self.groups[mine]]
-                codes[np.ix_(rows, mine)] = nnls(X[rows], atoms, mask, ridge=self.ridge).codes
-        return codes
 
     def components(self, X: NDArray[Any], active: Any = None) -> NDArray[Any]:
         """Split each row into a sum of one component per concept (Eq. 2).
@@ -457,20 +439,6 @@ class Cones:
         if len(indicator) != n:
             raise ValueError(f"active has {len(indicator)} rows, but X has {n}.")
         return indicator
-
-
-def together(active: Indicator, most: int) -> list[NDArray[np.int64]]:
-    """Rows that share concepts, in groups that have at most so many concepts (or one row)."""
-    order = np.lexsort(np.packbits(active, axis=1).T[::-1])
-    groups, first = [], 0
-    seen = np.zeros(active.shape[1], dtype=bool)
-    for place, row in enumerate(order):
-        both = seen | active[row]
-        if place > first and both.sum() > most:
-            groups.append(np.sort(order[first:place]))
-            first, both = place, active[row].copy()
-        seen = both
-    return [*groups, np.sort(order[first:])] if len(order) else groups
 
 
 def are_names(active: Any) -> bool:

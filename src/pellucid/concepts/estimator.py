@@ -16,6 +16,7 @@ from pellucid._core.checkpoint import Checkpoint
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid.concepts.inspection import InspectedConcepts
 from pellucid.concepts.labels import as_indicator, require_members
+from pellucid.concepts.online import COSINE_ROWS, OnlineSweeps, Streamed, chosen_sparsity, taken_step
 from pellucid.concepts.predicting import PredictedConcepts
 from pellucid.concepts.sweeps import Learned, Learner, Sweeps
 from pellucid.rows import Blocks, as_blocks, is_lazy
@@ -30,7 +31,7 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
 
     Parameters
     ----------
-    n_atoms : int, float or array-like of shape (S,), default=8
+    n_atoms : int, float or array-like of shape (S,), default=10
         Atoms per concept, or one number for each concept; a float below 1 takes as many as keep that share of each
         concept's energy.
     center : bool, default=True
@@ -38,22 +39,29 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
         every method; False takes rows as they are.
     max_iter : int, default=10
         Sweeps over codes and atoms; 0 keeps the start (with ``init="svd"`` the S-SVD baseline).
-    init : {"svd", "sample"}, default="svd"
-        Start from each concept's singular vectors or from random rows.
-    update : {"svd", "bcd", "power"}, default="svd"
-        How an atom is improved: as in the paper, by its Eq. 14-15, or by its Eq. 19.
+    init : {"sample", "svd"}, default=None
+        Start from random rows of each concept or from its singular vectors; None is "sample" for ``update="online"``
+        and "svd", as in the paper, for the others.
+    update : {"online", "svd", "bcd", "power"}, default="online"
+        How atoms are learned: from sums over batches of sparse codes, or by the paper's Algorithm 1 with its own step
+        ("svd"), Eq. 14-15 ("bcd") or Eq. 19 ("power").
+    sparsity : float, default=None
+        What a coefficient costs while learning, α‖x‖ in ½‖x − aB‖² + α‖x‖·Σa; None is chosen from the rows for
+        ``update="online"`` and 0, as in the paper, for the others.
     monotone : bool, default=False
-        Skip atom updates that would raise the error (Eq. 13), so that ``objective_`` never rises.
+        Skip atom updates that would raise the error (Eq. 13), so that ``objective_`` never rises; not for "online".
     batch_size : int, default=None
-        Rows per mini-batch, reshuffled every sweep (of blocks: within each); None uses all rows at once.
+        Rows per mini-batch, reshuffled every sweep (of blocks: within each); None uses all rows at once, or for
+        "online" so many that each concept has some.
     ridge : float, default=0.0
         Weight of ½‖a‖² on the codes.
-    tol : float, default=1e-4
-        Stop when the error improves by less than this share, or no atom moves by more.
+    tol : float, default=None
+        Stop when the error improves by less than this share, or (not for "online") no atom moves by more; None is 2e-3
+        for "online" and 1e-4 for the others.
     presence : bool, default=True
         Also learn which concepts a row has, for :meth:`predict` and what builds on it.
-    random_state : int, default=None
-        Seed of whatever is drawn at random; the same seed gives the same bits.
+    random_state : int, default=0
+        Seed of whatever is drawn at random; the same seed gives the same bits, None other ones each time.
     verbose : int, default=0
         Show a bar while fitting if positive (on a terminal).
 
@@ -68,7 +76,12 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
     concept_names_ : ndarray of shape (S,)
         Names.
     objective_ : ndarray of shape (sweeps + 1,)
-        Mean squared error per row (plus ridge term): at the start and after each sweep.
+        Mean squared error per row, plus ridge term and twice the price of the codes: at the start and after each sweep.
+        For "online" it is that of the first batch, and in each sweep that of every batch before it was learned from.
+    usage_ : ndarray of shape (M,)
+        Energy of each atom's codes in the rows that are remembered; for "online".
+    sparsity_ : float
+        The α that was used.
     n_iter_ : int
         Sweeps made.
     n_dead_ : int
@@ -110,6 +123,7 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
         "groups_": Fitted("i", ("M",)),
         "concept_names_": Fitted("U", ("S",)),
         "objective_": Fitted("f", ("T",)),
+        "usage_": Fitted("f", ("M",), optional=True),
         "presence_coef_": Fitted("f", ("S", "n_features_in_"), optional=True),
         "presence_intercept_": Fitted("f", ("S",), optional=True),
         "presence_calibration_": Fitted("f", ("S", 2), optional=True),
@@ -118,7 +132,10 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
         "presence_weight_": Fitted("f", (1,), optional=True),
         **NAMES_IN,
     }
-    _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int, "n_iter_": int, "n_dead_": int}
+    _fitted_values: ClassVar[dict[str, type]] = {
+        "n_features_in_": int, "n_iter_": int, "n_dead_": int, "sparsity_": float,
+    }  # fmt: skip
+    _lacking_values: ClassVar[dict[str, Any]] = {"sparsity_": 0.0}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_atoms": [
             Interval(Integral, 1, None, closed="left"),
@@ -129,12 +146,13 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
         ],
         "center": ["boolean"],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "init": [StrOptions({"svd", "sample"})],
-        "update": [StrOptions({"svd", "bcd", "power"})],
+        "init": [StrOptions({"svd", "sample"}), None],
+        "update": [StrOptions({"online", "svd", "bcd", "power"})],
+        "sparsity": [Interval(Real, 0, None, closed="left"), None],
         "monotone": ["boolean"],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "ridge": [Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
         "presence": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -142,18 +160,19 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
 
     def __init__(
         self,
-        n_atoms: int | Sequence[int] | float = 8,
+        n_atoms: int | Sequence[int] | float = 10,
         *,
         center: bool = True,
         max_iter: int = 10,
-        init: str = "svd",
-        update: str = "svd",
+        init: str | None = None,
+        update: str = "online",
+        sparsity: float | None = None,
         monotone: bool = False,
         batch_size: int | None = None,
         ridge: float = 0.0,
-        tol: float = 1e-4,
+        tol: float | None = None,
         presence: bool = True,
-        random_state: int | None = None,
+        random_state: int | None = 0,
         verbose: int = 0,
     ) -> None:
         self.n_atoms = n_atoms
@@ -161,6 +180,7 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
         self.max_iter = max_iter
         self.init = init
         self.update = update
+        self.sparsity = sparsity
         self.monotone = monotone
         self.batch_size = batch_size
         self.ridge = ridge
@@ -223,7 +243,7 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
             rows.validation = self._labelled(*validation)
         kept = self._checkpoint(checkpoint, rows, rng)
         state, stopped = run(
-            first_state(lambda: rows.begin(self._sizes(len(rows.members)), self.init, rng), kept),
+            first_state(lambda: rows.begin(self._sizes(len(rows.members)), self._init, rng), kept),
             lambda state: rows.sweep(state, rng),
             lambda state: state.done or len(state.history) > self.max_iter,
             kept=kept,
@@ -232,6 +252,8 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
             stopped=lambda state: f"Stopped after {len(state.history) - 1} sweeps; what was learned is usable.",
         )
         self.atoms_, self.groups_, self.n_dead_ = state.atoms, state.groups, state.reseeded
+        if isinstance(state, Streamed):
+            self.usage_ = np.asarray(state.grams.diagonal())
         self.objective_ = np.array(state.history)
         self.n_iter_ = len(state.history) - 1
         if self.presence and not stopped:
@@ -239,7 +261,11 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
         return self
 
     def _learner(self, atoms: NDArray[Any], groups: NDArray[np.int64]) -> Learner:
-        return Learner(atoms, groups, self.update, self.monotone, float(self.ridge))
+        return Learner(atoms, groups, self.update, self.monotone, float(self.ridge), self.sparsity_)
+
+    @property
+    def _init(self) -> str:
+        return self.init or ("sample" if self.update == "online" else "svd")
 
     def _checkpoint(
         self, path: str | os.PathLike[str] | None, rows: Sweeps, rng: np.random.RandomState
@@ -249,12 +275,14 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
             return None
         labels = known_rows(rows.Y if isinstance(rows.Y, Blocks) else Blocks.held(rows.Y))
         facts = list(self.concept_names_), labels, rows.members, rows.validation
-        return checkpoint_of(path, self, rows.X, (Learned,), *facts, silent=("max_iter", "verbose"), rng=rng)
+        return checkpoint_of(path, self, rows.X, (Learned, Streamed), *facts, silent=("max_iter", "verbose"), rng=rng)
 
     def partial_fit(self, X: ArrayLike, y: Any, concept_names: Sequence[str] | None = None) -> ConceptSubspaces:
-        """Take one mini-batch step of Algorithm 1: codes of these rows, then every atom that is active on them.
+        """Learn from one more batch: codes of these rows, then every atom that is active on them.
 
-        The first call starts the atoms from its rows and takes their mean, so give it some of every concept.
+        The first call starts the atoms from its rows and takes their mean, so give it some of every concept. With
+        ``update="online"`` atoms remember what they were learned from, also after a model was loaded; else it is one
+        mini-batch step of Algorithm 1.
 
         Parameters
         ----------
@@ -288,15 +316,21 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
                 raise ValueError("partial_fit takes rows in memory; fit goes through blocks by itself.")
             data, indicator = rows.X.array, rows.Y
             rng = check_random_state(self.random_state)
-            self.atoms_, self.groups_ = rows.initial(self._sizes(indicator.shape[1]), self.init, rng)
+            self.atoms_, self.groups_ = rows.initial(self._sizes(indicator.shape[1]), self._init, rng)
+            self.usage_ = np.zeros(len(self.atoms_))
             self.objective_, self.n_iter_, self.n_dead_ = np.empty(0), 0, 0
         else:
             data, indicator = self._labelled(X, y)
         self._forget_presence()
         learner = self._learner(self.atoms_, self.groups_)
-        sweep = learner.step(data, indicator, learner.codes(data, indicator), reseed=False)
+        if self.update == "online":
+            self.usage_, found = taken_step(learner, data, indicator, self.usage_, self.n_iter_)
+            error = found.error + found.price + learner.ridge * float(found.grams.diagonal().sum())
+        else:
+            sweep = learner.step(data, indicator, learner.codes(data, indicator), reseed=False)
+            error = sweep.squared_error + sweep.penalty
         self.n_iter_ += 1
-        self.objective_ = np.append(self.objective_, (sweep.squared_error + sweep.penalty) / len(data))
+        self.objective_ = np.append(self.objective_, error / len(data))
         return self
 
     def _start(self, X: Any, y: Any, concept_names: Sequence[str] | None) -> Sweeps:
@@ -318,11 +352,19 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
         if len(indicator) != len(data):
             raise ValueError(f"X has {len(data)} rows, but y has {len(indicator)}.")
         source = data if isinstance(data, Blocks) else Blocks.held(data)
-        rows = Sweeps(source, indicator, self._learner, self.batch_size, self.update == "bcd", float(self.tol))
+        self.sparsity_ = self._sparsity(source)
+        kind, tol = (OnlineSweeps, 2e-3) if self.update == "online" else (Sweeps, 1e-4)
+        tol = tol if self.tol is None else float(self.tol)
+        rows = kind(source, indicator, self._learner, self.batch_size, self.update == "bcd", tol)
         require_members(rows.members, names)
         self.concept_names_ = np.array(names, dtype=object)
         self._forget_presence()
         return rows
+
+    def _sparsity(self, rows: Blocks) -> float:
+        if self.sparsity is not None or self.update != "online":
+            return float(self.sparsity or 0.0)
+        return chosen_sparsity(rows.take(np.unique(np.linspace(0, len(rows) - 1, COSINE_ROWS).astype(np.int64))))
 
     def _sizes(self, n_concepts: int) -> list[int] | float:
         if isinstance(self.n_atoms, (float, np.floating)):

@@ -18,8 +18,9 @@ from scipy.linalg import eigh
 from pellucid._core.arrays import normalised_or
 from pellucid._core.kernels import gather_rows, project_rows, replace_rows, square_rows
 from pellucid._core.threads import one_blas_thread, run_rows
+from pellucid.concepts.coding import solve_codes
 from pellucid.concepts.labels import Indicator
-from pellucid.solvers import nnls
+from pellucid.rows.batches import batches
 from pellucid.solvers.rank_one import lanczos, majority_sign
 
 Floats = NDArray[Any]
@@ -101,11 +102,6 @@ def _blocks(X: Floats, members: NDArray[np.int64]) -> Iterator[Floats]:
     """A concept's rows, so many at a time that a memory map is never read as a whole."""
     for start in range(0, len(members), BLOCK_ROWS):
         yield np.asarray(X[members[start : start + BLOCK_ROWS]])
-
-
-def atom_mask(Y: Indicator, groups: NDArray[np.int64]) -> Indicator:
-    """Which atoms each row may use: those of its concepts (the constraint of Eq. 5)."""
-    return np.ascontiguousarray(Y[:, groups])
 
 
 @dataclass
@@ -288,22 +284,53 @@ def _reseed(R: Floats, members: Indicator, atoms: Floats, m: int, codes: Floats,
     return 1
 
 
-def solve_codes(
-    X: Floats, Y: Indicator, atoms: Floats, groups: NDArray[np.int64], ridge: float, init: Floats | None = None
-) -> Floats:
-    """Eq. 5: non-negative codes over the atoms of each row's concepts."""
-    return nnls(X, atoms, atom_mask(Y, groups), ridge=ridge, init=init).codes
+@dataclass
+class Learner:
+    """Atoms (M, d) of concepts ``groups`` (M,), and how they are improved on rows that are at hand."""
 
+    atoms: Floats
+    groups: NDArray[np.int64]
+    update: str = "online"
+    monotone: bool = False
+    ridge: float = 0.0
+    sparsity: float = 0.0
 
-def total_error(
-    X: Floats, Y: Indicator, atoms: Floats, groups: NDArray[np.int64], ridge: float, codes: Floats | None = None
-) -> float:
-    """Squared error of rows under the cones of their concepts, plus the ridge term, block by block; ``codes`` are
-    solved for if they are not known."""
-    total = 0.0
-    for start in range(0, len(X), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        A = solve_codes(X[rows], Y[rows], atoms, groups, ridge) if codes is None else codes[rows]
-        R = residual(X[rows], A, atoms)
-        total += float(np.square(R, dtype=np.float64).sum() + ridge * np.square(A, dtype=np.float64).sum())
-    return total
+    def codes(self, X: Floats, Y: Indicator, init: Floats | None = None) -> Floats:
+        """Codes of rows over the atoms of their concepts (Eq. 5)."""
+        return solve_codes(X, Y, self.atoms, self.groups, self.ridge, init, self.sparsity)
+
+    def price(self, X: Floats, codes: Floats) -> float:
+        """Σ 2α‖x‖·Σa, what sparsity adds to the squared error."""
+        if self.sparsity == 0:
+            return 0.0
+        lengths = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+        return 2 * self.sparsity * float(lengths @ codes.sum(axis=1, dtype=np.float64))
+
+    def step(self, X: Floats, Y: Indicator, codes: Floats, reseed: bool = True) -> Sweep:
+        """Every atom once, in place."""
+        # one thread for the many small products; passes over rows run on all threads anyway
+        with one_blas_thread():
+            return update_atoms(
+                X, Y, self.atoms, self.groups, codes, self.update, self.monotone, self.ridge, reseed=reseed
+            )
+
+    def batch_steps(self, X: Floats, Y: Indicator, batch_size: int, rng: np.random.RandomState) -> Sweep:
+        """Mini-batches of Algorithm 1 that cover the rows."""
+        total = Sweep(0.0, 0.0, 0, 0.0)
+        for rows in batches(len(X), batch_size, rng):
+            x, y = np.asarray(X[rows]), np.asarray(Y[rows])
+            total.add(self.step(x, y, self.codes(x, y), reseed=False))
+        return total
+
+    def error(self, X: Floats, Y: Indicator, codes: Floats | None = None) -> float:
+        """Squared error of rows under the cones of their concepts, plus ridge term and price, block by block; ``codes``
+        are solved for if they are not known."""
+        total = 0.0
+        for start in range(0, len(X), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            x = np.asarray(X[rows])
+            A = self.codes(x, Y[rows]) if codes is None else codes[rows]
+            R = residual(x, A, self.atoms)
+            total += float(np.square(R, dtype=np.float64).sum() + self.ridge * np.square(A, dtype=np.float64).sum())
+            total += self.price(x, A)
+        return total

@@ -38,11 +38,12 @@ def nnls(
     mask: ArrayLike | None = None,
     *,
     ridge: float = 0.0,
+    sparsity: float = 0.0,
     init: ArrayLike | None = None,
     tol: float = 1e-8,
     max_iter: int = 10_000,
 ) -> Codes:
-    """For every row x of X minimise ½‖x − aB‖² + ½ρ‖a‖² over a ≥ 0, where B are the atoms.
+    """For every row x of X minimise ½‖x − aB‖² + ½ρ‖a‖² + α‖a‖₁ over a ≥ 0, where B are the atoms.
 
     Parameters
     ----------
@@ -54,6 +55,8 @@ def nnls(
         Which atoms a row may use; None is all.
     ridge : float, default=0.0
         The ρ of the formula.
+    sparsity : float, default=0.0
+        The α of the formula: what a coefficient costs.
     init : array-like of shape (n, m) or None, default=None
         Where to start; None is zero.
     tol : float, default=1e-8
@@ -83,7 +86,7 @@ def nnls(
     check_width(data, B.shape[1], "X", "atoms")
     check_iteration(tol, max_iter)
     shape = (len(data), len(B))
-    cone = Cone(B, as_nonnegative(ridge, "ridge"), tol, max_iter)
+    cone = Cone(B, as_nonnegative(ridge, "ridge"), tol, max_iter, as_nonnegative(sparsity, "sparsity"))
     return cone.codes(data, as_mask(mask, shape), starting_codes(init, shape, B.dtype))
 
 
@@ -100,6 +103,8 @@ class Cone:
         Largest KKT residual accepted.
     max_iter : int, default=10_000
         Sweeps and active-set steps that a row may take.
+    sparsity : float, default=0.0
+        As for :func:`nnls`.
 
     Examples
     --------
@@ -109,11 +114,13 @@ class Cone:
     [[3.0, 0.0], [2.0, 1.0]]
     """
 
-    def __init__(self, atoms: ArrayLike, ridge: float = 0.0, tol: float = 1e-8, max_iter: int = 10_000) -> None:
+    def __init__(
+        self, atoms: ArrayLike, ridge: float = 0.0, tol: float = 1e-8, max_iter: int = 10_000, sparsity: float = 0.0
+    ) -> None:
         given = as_matrix(atoms, "atoms")
         self.atoms = as_atoms(given, given).copy()
         self.ridge, self.tol = ridge, tol
-        self._problem = BoundedQuadratic(gram(self.atoms), ridge, 0.0, 0.0, np.inf, tol, max_iter)
+        self._problem = BoundedQuadratic(gram(self.atoms), ridge, sparsity, 0.0, np.inf, tol, max_iter)
         self._all = as_mask(None, (1, len(self.atoms)))
 
     def codes(self, X: FloatMatrix, mask: NDArray[np.bool_], start: FloatMatrix) -> Codes:
