@@ -38,11 +38,11 @@ def initial_atoms(
     X: Floats, Y: Indicator, n_atoms: Sequence[int] | float, init: str, rng: np.random.RandomState
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Atoms to start from, concept by concept; a concept never gets more atoms than it has rows."""
-    blocks = []
+    blocks, taken = [], np.zeros(len(X), dtype=bool)
     for j in range(Y.shape[1]):
         members = np.flatnonzero(Y[:, j])
         size = n_atoms if isinstance(n_atoms, float) else min(n_atoms[j], len(members))
-        blocks.append(svd_atoms(X, members, size) if init == "svd" else sample_atoms(X, members, size, rng))
+        blocks.append(svd_atoms(X, members, size) if init == "svd" else sample_atoms(X, members, size, rng, taken))
     groups = np.repeat(np.arange(Y.shape[1]), [len(block) for block in blocks])
     return np.vstack(blocks).astype(X.dtype), groups
 
@@ -84,17 +84,27 @@ def as_many(energy: Floats, vectors: Floats, size: int | float) -> Floats:
     return vectors[: min(size, rank)]
 
 
-def sample_atoms(X: Floats, members: NDArray[np.int64], size: int | float, rng: np.random.RandomState) -> Floats:
-    """Rows of the concept drawn at random, as k-means starts."""
+def sample_atoms(
+    X: Floats,
+    members: NDArray[np.int64],
+    size: int | float,
+    rng: np.random.RandomState,
+    taken: NDArray[np.bool_],
+) -> Floats:
+    """Rows of the concept drawn at random, as k-means starts; those that another concept has ``taken`` come last, since
+    of two equal atoms none has a reason to be used."""
     if isinstance(size, float):
         size = len(svd_atoms(X, members, size))
     order = rng.permutation(members)
+    order = order[np.argsort(taken[order], kind="stable")]
     chosen = X[order[:size]].astype(np.float64)
     if not chosen.any(axis=1).all():  # rows of zeros are no directions
         there = np.concatenate([rows.any(axis=1) for rows in _blocks(X, order)])
         if not there.any():
             return svd_atoms(X, members, 1)
-        chosen = X[order[there][:size]].astype(np.float64)
+        order = order[there]
+        chosen = X[order[:size]].astype(np.float64)
+    taken[order[:size]] = True
     return np.asarray(chosen / np.linalg.norm(chosen, axis=1, keepdims=True))
 
 

@@ -217,10 +217,10 @@ def drawn_rows(sizes: Sequence[int], blocks: Iterator[Pair], seed: int) -> list[
     best: list[tuple[Any, Any]] = [([], [])] * len(sizes)
     for X, given in blocks:
         Y = binary(given)
-        draw, there = rng.random_sample(len(X)), X.any(axis=1)
+        there = X.any(axis=1)
         for j, size in enumerate(sizes):
             members = np.flatnonzero(Y[:, j] & there)
-            keys = np.concatenate([best[j][0], draw[members]])
+            keys = np.concatenate([best[j][0], rng.random_sample(len(members))])
             rows = np.concatenate([np.reshape(best[j][1], (-1, X.shape[1])), X[members]]).astype(X.dtype)
             chosen = np.argsort(keys, kind="stable")[:size]
             best[j] = keys[chosen], rows[chosen]
