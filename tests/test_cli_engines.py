@@ -9,6 +9,17 @@ from pellucid.search.engines import database
 from support.commands import found, run
 from support.servers import Postgres
 
+# has the label animal, and has it not, in everybody's own language
+HAS = {
+    "exact": ('[["labels", "has", "animal"]]', '[["labels", "has not", "animal"]]'),
+    "faiss": ('[["labels", "has", "animal"]]', '[["labels", "has not", "animal"]]'),
+    "lance": ("array_has(labels, 'animal')", "NOT array_has(labels, 'animal')"),
+    "postgres": ("item->'labels' ? 'animal'", "NOT item->'labels' ? 'animal'"),
+    "milvus": ("json_contains(labels, 'animal')", "not json_contains(labels, 'animal')"),
+    "qdrant": ('{"must": [{"key": "labels", "match": {"value": "animal"}}]}',
+               '{"must_not": [{"key": "labels", "match": {"value": "animal"}}]}'),
+}  # fmt: skip
+
 
 @pytest.fixture(scope="module")
 def postgres(tmp_path_factory):
@@ -55,6 +66,32 @@ def test_index_and_search_elsewhere(tmp_path, file, engine):
     recent = found("search", tmp_path / "c", "--item", "item 7", "-k", 9, "--diverse", "--where", where)
     assert len(recent) == 9
     assert all(hit["item"]["year"] > 2015 for hit in recent)
+
+
+@pytest.mark.parametrize("form", ["lists", "names", "columns"])
+@pytest.mark.parametrize("engine", HAS)
+def test_the_labels_that_index_keeps_can_be_filtered_by(tmp_path, engine, form, request):
+    """Of a column of lists, of a name per row and of columns of 0 and 1, some rows having none."""
+    needed = {"faiss": "faiss", "lance": "lancedb", "milvus": "pymilvus", "qdrant": "qdrant_client"}
+    if engine in needed:
+        pytest.importorskip(needed[engine], reason=f"{needed[engine]} is not installed")
+    lists = [[[], ["animal"], ["person"], ["animal", "person"]][i % (3 if form == "names" else 4)] for i in range(60)]
+    columns = {"tags": lists}
+    if form == "names":
+        columns = {"tags": [(names or ["none"])[0] for names in lists]}
+    if form == "columns":
+        columns = {name: [int(name in names) for names in lists] for name in ("animal", "person")}
+    rows = np.random.default_rng(0).standard_normal((60, 8)).astype(np.float32)
+    vectors.write(tmp_path / "v.parquet", rows, [f"item {i}" for i in range(60)], columns)
+    there = ["--engine", engine]
+    if engine == "postgres":
+        there += ["--dsn", request.getfixturevalue("postgres").dsn, "--option", f"table={form}"]
+    labels = "animal,person" if form == "columns" else "tags"
+    found("index", tmp_path / "v.parquet", "--labels", labels, *there, "-o", tmp_path / "c")
+    for where, wanted in zip(HAS[engine], (True, False)):
+        hits = found("search", tmp_path / "c", "--item", "item 7", "-k", 60, "--where", where)
+        expected = {f"item {i}" for i in range(60) if ("animal" in lists[i]) == wanted}
+        assert {hit["item"]["id"] for hit in hits} == expected - {"item 7"}
 
 
 @pytest.mark.parametrize(

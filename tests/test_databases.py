@@ -28,7 +28,7 @@ NEEDS = {
 }
 # the same condition on the columns price and labels in everybody's own language
 CHEAP = {
-    "exact": [("price", "<", 3), ("kind", "=", "dog's")],
+    "exact": [("price", "<", 3), ("kind", "=", "dog's"), ("labels", "has", "a")],
     "lance": "price < 3 AND kind = 'dog''s' AND array_has(labels, 'a')",
     "postgres": ("(item->>'price')::int < %s AND item->>'kind' = %s AND item @> '{\"labels\": [\"a\"]}'", [3, "dog's"]),
     "milvus": "price < 3 and kind == \"dog's\" and json_contains(labels, 'a')",
@@ -152,20 +152,33 @@ def test_filters_of_the_engines_in_memory(tmp_path, rng, engine, kind):
     alive = made._now.alive
     import pyarrow.compute as pc
 
-    cheap = np.array([i % 7 < 3 and i % 3 != 0 for i in range(400)])
+    cheap, odd = np.array([passes(i) for i in range(400)]), np.arange(400) % 2 == 1
     late, none = np.arange(400) >= 250, np.zeros(400, dtype=bool)
     for where, passed in [
         (CHEAP["exact"], cheap),
         ([list(c) for c in CHEAP["exact"]], cheap),
         (json.dumps(CHEAP["exact"]), cheap),
         (pc.field("year") == 1999, late),
-        ('[[["year", "=", 1999]], [["price", "<", 3], ["kind", "=", "dog\'s"]]]', cheap | late),
+        ('[[["year", "=", 1999]], [["price", "<", 3], ["kind", "=", "dog\'s"], ["labels", "has", "a"]]]', cheap | late),
         ([("price", ">", 100)], none),
+        ([("labels", "has", "ü")], odd),
+        ([("labels", "has not", "ü")], ~odd),
+        ([("labels", "has", "a"), ("labels", "has", "b")], none),
+        ([[("labels", "has", "a")], [("labels", "has", "b"), ("year", "=", 1999)]], odd | late),
+        ([("kind", "has", "cat")], np.arange(400) % 3 == 0),
     ]:
         positions, scores = made.search(queries, 9, where=where)
         expected = ranking(rows, queries, alive & passed, 9)
         np.testing.assert_array_equal(positions, expected[0])
         np.testing.assert_allclose(scores, expected[1], atol=1e-12)
+    for where, reason in [
+        ([("label", "has", "a")], "there is no column 'label'."),
+        ([("price", "has", 3)], "'price' holds int64 values, no lists: compare them with '='."),
+        ([("labels", "has", ["a", "b"])], "'has' asks for one value, got .*: write a condition for each."),
+        ([("labels", "has", 3)], ""),
+    ]:
+        with pytest.raises(ValueError, match=f"The filter .* does not fit the columns 'id', .*: {reason}"):
+            made.search(queries, 9, where=where)
     for where in ([("prise", "<", 3)], "prise < 3", [], {"price": 3}, [("price", "~", 3)], 7):
         with pytest.raises(ValueError, match=r"The filter .* does not fit the columns 'id', 'kind', 'labels', 'price'"):
             made.search(queries, 9, where=where)
@@ -173,6 +186,31 @@ def test_filters_of_the_engines_in_memory(tmp_path, rng, engine, kind):
     plain.load([rows], np.ones(400, dtype=bool))
     with pytest.raises(ValueError, match="no columns to filter by"):
         plain.search(queries, 3, where=[("a", "=", 1)])
+
+
+@pytest.mark.parametrize("setting", ["exact", "lance flat", "postgres flat", "milvus flat", "qdrant"])
+@pytest.mark.parametrize("form", ["list", "fixed", "coded", "slice"])
+def test_additions_in_which_no_item_has_a_label(tmp_path, rng, options, setting, form):
+    """Empty lists say nothing of what they would hold; an addition may also lack the column, or give it as an array."""
+    import pyarrow as pa
+
+    name, given = ("exact", {}) if setting == "exact" else options(setting)
+    rows = planted(rng, 60)
+    made = Collection.create(tmp_path / "c", rows[:20], engine=name, engine_options=given, labels=[[]] * 20)
+    made.search(rows[:1])  # the database has a table now
+    labels = [["a", "b"] if i % 3 else None for i in range(20)]
+    if form != "list":
+        kinds = {"fixed": pa.list_(pa.string(), 2), "coded": pa.list_(pa.dictionary(pa.int8(), pa.string())),
+                 "slice": pa.large_list(pa.string())}  # fmt: skip
+        labels = pa.array([*labels, ["c", "d"]], kinds[form])[:20]
+    made.add(rows[20:40], labels=labels)
+    made.add(rows[40:50], labels=[[]] * 10)
+    made.add(rows[50:])
+    where = {"exact": [("labels", "has", "b")], "lance": "array_has(labels, 'b')", "qdrant": {
+        "must": [{"key": "labels", "match": {"value": "b"}}]}, "milvus": "json_contains(labels, 'b')",
+        "postgres": "item->'labels' ? 'b'"}[name]  # fmt: skip
+    positions, _ = made.search(rows[:1], 60, where=where)
+    assert sorted(positions[0]) == [20 + i for i in range(20) if i % 3]
 
 
 @pytest.mark.parametrize("setting", DATABASES)

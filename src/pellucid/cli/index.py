@@ -109,19 +109,23 @@ def build(
 
 def beside(block: VectorFile, text: str | None, labels: list[str]) -> dict[str, Any]:
     """The columns of a block under their names in the collection."""
+    import numpy as np
+    import pyarrow as pa
+
     from pellucid.cli._labels import label_lists
 
     missing = [name for name in [*([text] if text else []), *labels] if name not in block.columns]
     if missing:
         there = ", ".join(map(repr, block.columns)) or "none"
         raise click.UsageError(f"There is no column {missing[0]!r} beside the vectors; columns are: {there}.")
-    columns = {
-        "text" if name == text else name: getattr(values, "to_pylist", values.tolist)()
+    columns: dict[str, Any] = {
+        "text" if name == text else name: values.tolist() if isinstance(values, np.ndarray) else values
         for name, values in block.columns.items()
         if name not in labels
     }
     if labels:
-        columns["labels"] = label_lists(block, labels)
+        # a block in which no row has a label says what the others hold all the same
+        columns["labels"] = pa.array(label_lists(block, labels), pa.list_(pa.string()))
     return columns
 
 

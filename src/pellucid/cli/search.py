@@ -71,7 +71,7 @@ def command(
       pellucid search photos -m photos.safetensors --item 17 --concept animal -k 10
       pellucid search photos -m photos.safetensors --item 17 --concept animal=2 --concept place=0.5
       pellucid search photos -m photos.safetensors --item 17 --without person --diverse --explain
-      pellucid search photos --item 17 --where '[["year", ">", 1999]]'
+      pellucid search photos --item 17 --where '[["year", ">", 1999], ["labels", "has", "animal"]]'
       pellucid search photos --item 17 --engine postgres --dsn postgresql://me@db.example.org/photos
       echo '[0.1, 0.7, 0.2]' | pellucid search photos --vector - --json
     """

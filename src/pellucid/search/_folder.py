@@ -117,7 +117,7 @@ def write_segment(
 
     ordered = np.ascontiguousarray(rows)
     save_array(folder / f"vectors-{name}.npy", ordered)
-    table = pa.table({"id": ids, **{key: _as_list(values) for key, values in columns.items()}})
+    table = pa.table({"id": ids, **{key: _as_column(values) for key, values in columns.items()}})
     with atomic_path(folder / f"items-{name}.parquet") as path:
         pq.write_table(table, path)
     return {"name": name, "rows": len(rows), "checksum": zlib.crc32(ordered.data)}
@@ -168,8 +168,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
-def _as_list(values: Any) -> list[Any]:
-    return [v.item() if isinstance(v, np.generic) else v for v in values]
+def _as_column(values: Any) -> Any:
+    """Values as Arrow takes them; its own arrays stay as they are, since they know a type where nothing is in them,
+    but for the two kinds that not every engine takes."""
+    import pyarrow as pa
+
+    if not isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return [v.item() if isinstance(v, np.generic) else v for v in values]
+    if pa.types.is_dictionary(values.type):
+        return values.cast(values.type.value_type)
+    return values.cast(pa.list_(values.type.value_type)) if pa.types.is_fixed_size_list(values.type) else values
 
 
 @contextmanager

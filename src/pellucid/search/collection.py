@@ -328,8 +328,9 @@ class Collection:
         k : int, default=20
             Most items per query.
         where : object, default=None
-            A filter on the columns, in the engine's own language: conditions such as ``[("year", ">", 1999)]`` for
-            "exact" and "faiss", SQL for "lance" and "postgres". Only items that pass it count.
+            A filter on the columns, in the engine's own language: conditions such as ``[("year", ">", 1999)]`` or
+            ``[("labels", "has", "animal")]`` for "exact" and "faiss", SQL for "lance" and "postgres". Only items that
+            pass it count.
         center : array-like of shape (d,), default=None
             The items are brought to unit length and this is taken out of them first, as a model does that was fitted
             with ``center=True``.

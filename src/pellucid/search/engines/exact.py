@@ -102,7 +102,8 @@ class _Loaded:
 class ExactEngine(Engine):
     """Look at every row; the ids are those of a ranking in float64.
 
-    ``where`` is a condition as pyarrow takes it for Parquet files, such as ``[("year", ">", 1999)]``.
+    ``where`` is a condition as pyarrow takes it for Parquet files, such as ``[("year", ">", 1999)]``, or one on a
+    column of lists: ``[("labels", "has", "animal")]``, ``[("labels", "has not", "animal")]``.
 
     Examples
     --------

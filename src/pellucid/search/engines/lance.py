@@ -126,6 +126,12 @@ class LanceEngine(DatabaseEngine):
         clash = {field.name for field in items} & {POSITION, VECTOR}
         if clash:
             raise ValueError(f"The column name {min(clash)!r} is taken in LanceDB; rename the column.")
+        # a column that held nothing so far has no type yet, and takes that of its first values
+        empty = {field.name for field in self._table.schema if holds_nothing(field.type)}
+        typed = [field.name for field in items if field.name in empty and not holds_nothing(field.type)]
+        if typed:
+            self._table.drop_columns(typed)
+            self._table = self._open(self.name)
         new = [field for field in items if field.name not in self._table.schema.names]
         if new:
             self._table.add_columns(pa.schema(new))
@@ -206,6 +212,13 @@ class LanceEngine(DatabaseEngine):
             if where is None:
                 raise
             raise ValueError(f"LanceDB cannot filter by {where!r}: {str(error).splitlines()[0]}") from error
+
+
+def holds_nothing(kind: Any) -> bool:
+    """Whether a column of that type is empty all through, or has nothing but empty lists."""
+    import pyarrow.types as types
+
+    return bool(types.is_null(kind) or (types.is_list(kind) and types.is_null(kind.value_type)))
 
 
 def give_back() -> None:
