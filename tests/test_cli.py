@@ -92,7 +92,7 @@ def test_what_the_demo_leaves_is_what_other_commands_take(demo_folder):
     hits = CliRunner().invoke(group, [str(a) for a in [*arguments, "-c", "person", "-k", 3]])
     assert len(json.loads(hits.stdout)) == 3
     captions = ["concepts", "caption", folder / "model.safetensors", "--words", folder / "words.parquet"]
-    assert "greyhound" in CliRunner().invoke(group, [str(a) for a in captions]).stdout
+    assert "tomcat" in CliRunner().invoke(group, [str(a) for a in captions]).stdout
     described = CliRunner().invoke(group, ["info", str(folder / "scenes.parquet"), "--json"])
     assert json.loads(described.stdout)["rows"] == 3000
 

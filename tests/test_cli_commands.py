@@ -135,9 +135,9 @@ def test_bad_vectors_are_named_by_their_row(files, data, tmp_path):
 
 
 def test_what_was_learned_when_ctrl_c_came_is_kept(files, tmp_path, monkeypatch):
-    from pellucid.concepts import sweeps
+    from pellucid.concepts import online
 
-    real, calls = sweeps.update_atoms, []
+    real, calls = online.turn_atoms, []
 
     def interrupted(*arguments, **settings):
         calls.append(1)
@@ -145,13 +145,13 @@ def test_what_was_learned_when_ctrl_c_came_is_kept(files, tmp_path, monkeypatch)
             raise KeyboardInterrupt
         return real(*arguments, **settings)
 
-    monkeypatch.setattr(sweeps, "update_atoms", interrupted)
+    monkeypatch.setattr(online, "turn_atoms", interrupted)
     out = tmp_path / "m.safetensors"
     arguments = ["concepts", "fit", str(files / "v.npy"), "--labels", str(files / "labels.npy"), "-o", str(out)]
     result = CliRunner().invoke(group, arguments)
     assert result.exit_code == 1
-    assert "Stopped after 2 sweeps" in result.output
-    assert pellucid.load(out).n_iter_ == 2
+    assert "Stopped after 1 sweep;" in result.output
+    assert pellucid.load(out).n_iter_ == 1
     assert [p.name for p in tmp_path.iterdir()] == ["m.safetensors"]  # nothing temporary stays
 
 
@@ -291,7 +291,7 @@ def test_search_from_a_vector(data, files, model, collection, tmp_path):
         (["--item", "item 3", "-c", "animal"], 2, "needs a --model"),
         (["--item", "nobody"], 1, "no item 'nobody'"),
         (["--item", "item 3", "-k", "0"], 2, "-k"),
-        (["--item", "item 3", "--words", "words.parquet"], 2, "goes with --explain"),
+        (["--item", "item 3", "--words", "words.parquet"], 2, "goes with --concept, --without or --explain"),
     ],
 )
 def test_misuse_of_search(files, collection, arguments, code, sentence):

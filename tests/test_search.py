@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pellucid import ConceptSubspaces
 from pellucid._core import atomic
+from pellucid.concepts import Vocabulary
 from pellucid.datasets import load_scenes
 from pellucid.preparation import CenteredNormalizer
 from pellucid.search import Collection, CollectionError, ConceptSearch, explain, make_engine
@@ -375,7 +376,7 @@ def test_explanations_add_up(world, rng):
     assert np.median(shares) < 0.35
     search = ConceptSearch(collection, model)
     hit = search.search("scene-3", k=1)[0]
-    text = str(search.explain("scene-3", hit.id, words=scenes.words, word_vectors=scenes.word_vectors))
+    text = str(search.explain("scene-3", hit.id, vocabulary=Vocabulary(scenes.words, scenes.word_vectors)))
     assert text.startswith("score +0.")
     assert "not in any concept" in text
     own = search.explain("scene-3", "scene-3")

@@ -4,6 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pellucid import ConceptSubspaces, plots
+from pellucid.concepts import Vocabulary
 from pellucid.datasets import load_scenes
 from pellucid.search import Collection, ConceptSearch
 
@@ -21,7 +22,7 @@ def concept_pictures(folder: Path) -> None:
         ids = [f"scene-{n}" for n in range(len(X))]
         search = ConceptSearch(Collection.create(Path(place) / "scenes", X, ids, text=scenes.texts), model)
         plain, filtered = search.search(ids[i], k=SHOWN), search.search(ids[i], CONCEPT, k=SHOWN)
-        why = search.explain(ids[i], plain[0].id, words=scenes.words, word_vectors=scenes.word_vectors)
+        why = search.explain(ids[i], plain[0].id, vocabulary=Vocabulary(scenes.words, scenes.word_vectors))
         walk = plots.walk(model, CONCEPT, scenes.words, scenes.word_vectors, search.collection)
     together = model.cooccurrence(X[scenes.split.validation])
     pictures = {

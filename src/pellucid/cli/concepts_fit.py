@@ -54,14 +54,16 @@ class AtomNumber(click.ParamType):
 )
 @output_option
 @click.option(
-    "--n-atoms", type=AtomNumber(), default=8, show_default=True,
+    "--n-atoms", type=AtomNumber(), default=10, show_default=True,
     help="Atoms per concept; below 1, as many as keep that share of its energy.",
 )  # fmt: skip
 @click.option("--max-iter", type=click.IntRange(min=0), default=10, show_default=True, help="Sweeps over the rows.")
-@click.option("--update", type=click.Choice(["svd", "bcd", "power"]), default="svd", show_default=True,
-              help="How an atom is improved.")  # fmt: skip
-@click.option("--init", type=click.Choice(["svd", "sample"]), default="svd", show_default=True,
-              help="Start from singular vectors or from random rows.")  # fmt: skip
+@click.option("--update", type=click.Choice(["online", "svd", "bcd", "power"]), default="online", show_default=True,
+              help="How atoms are learned: online, or by paper 1 with one of its steps.")  # fmt: skip
+@click.option("--init", type=click.Choice(["sample", "svd"]),
+              help="Start from random rows or from singular vectors, as suits the update if not given.")  # fmt: skip
+@click.option("--sparsity", type=click.FloatRange(min=0),
+              help="What a coefficient costs while learning; chosen from the rows if not given.")  # fmt: skip
 @click.option("--monotone", is_flag=True, help="Never let the error rise.")
 @batch_size_option
 @click.option("--no-presence", is_flag=True, help="Do not learn which concepts a row has, only the cones.")
@@ -79,7 +81,8 @@ def command(
     n_atoms: int | float,
     max_iter: int,
     update: str,
-    init: str,
+    init: str | None,
+    sparsity: float | None,
     monotone: bool,
     batch_size: int | None,
     no_presence: bool,
@@ -106,8 +109,8 @@ def command(
         raise click.UsageError("Name the concepts with --labels or with --words, and not with both.")
     check_output(output, ".safetensors")
     settings = {
-        "n_atoms": n_atoms, "max_iter": max_iter, "update": update, "init": init, "monotone": monotone,
-        "batch_size": batch_size, "random_state": seed, "presence": not no_presence,
+        "n_atoms": n_atoms, "max_iter": max_iter, "update": update, "init": init, "sparsity": sparsity,
+        "monotone": monotone, "batch_size": batch_size, "random_state": seed, "presence": not no_presence,
     }  # fmt: skip
     begun = time.perf_counter()
     with readable(vectors) as source:

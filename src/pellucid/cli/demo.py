@@ -77,7 +77,7 @@ def run(output: Path, tell: Tell) -> dict[str, Any]:
     from pellucid.binary import BinaryAutoencoder
     from pellucid.cli._report import write_report
     from pellucid.clusters import CommonalityClustering
-    from pellucid.concepts import ConceptSubspaces, zero_shot_labels
+    from pellucid.concepts import ConceptSubspaces, Vocabulary, zero_shot_labels
     from pellucid.datasets import load_scenes
     from pellucid.search import Collection, ConceptSearch
 
@@ -92,10 +92,10 @@ def run(output: Path, tell: Tell) -> dict[str, Any]:
         advance("learning a cone for each of twelve concepts")
         model = ConceptSubspaces(N_ATOMS).fit(X[train], labels, names)
         advance("the start alone")
-        start = ConceptSubspaces(N_ATOMS, max_iter=0).fit(X[train], labels, names)
+        start = ConceptSubspaces(N_ATOMS, max_iter=0, init="svd", presence=False).fit(X[train], labels, names)
         advance("the same from the words for the concepts")
         guessed = zero_shot_labels(X[train], scenes.concept_vectors, 2)
-        guess = ConceptSubspaces(N_ATOMS).fit(X[train], guessed, names)
+        guess = ConceptSubspaces(N_ATOMS, presence=False).fit(X[train], guessed, names)
         models = {"plain cosine": None, "supervised SVD": start, SUPERVISED: model, ZERO_SHOT: guess}
         table = {}
         for title, other in models.items():
@@ -127,7 +127,7 @@ def run(output: Path, tell: Tell) -> dict[str, Any]:
             "filtered": search.search(query, concept, k=SHOWN),
             "diverse": search.search(query, concept, k=SHOWN, diverse=True),
         }
-        why = search.explain(query, hits["plain"][0].id, words=scenes.words, word_vectors=scenes.word_vectors)
+        why = search.explain(query, hits["plain"][0].id, vocabulary=Vocabulary(scenes.words, scenes.word_vectors))
     position = collection.position(query)
     found["query"] = {"id": query, "text": scenes.texts[position], "concept": concept}
     found["parts"] = sorted(zip(model.shares(X[position : position + 1])[0].tolist(), names), reverse=True)
@@ -205,10 +205,12 @@ def collect(output: Path, scenes: Any) -> Any:
 
 
 def example(scenes: Any, search: Any) -> tuple[str, str]:
-    """The query and the animal in it, among the first queries, for which filtering changes most."""
-    animal = scenes.coarse_names.index("animal")
+    """The query and the animal in it, among the first queries whose concepts the model tells right, for which filtering
+    changes most."""
+    animal, queries = scenes.coarse_names.index("animal"), scenes.split.queries
+    told = (search.model.predict(scenes.vectors[queries]) == scenes.coarse[queries]).all(axis=1)
     best, chosen = -1, ""
-    for i in [i for i in scenes.split.queries if scenes.coarse[i, animal] and scenes.coarse[i].sum() == 3][:40]:
+    for i in [i for i in queries[told] if scenes.coarse[i, animal] and scenes.coarse[i].sum() == 3][:40]:
         found = [search.search(f"scene-{i}", concept, k=SHOWN) for concept in ("animal", None)]
         filtered, plain = (sum("animal" in hit.item["labels"] for hit in hits) for hits in found)
         if filtered - plain > best:

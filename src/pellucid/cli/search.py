@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 @click.option("--explain", is_flag=True, help="Say which concepts make each item close.")
 @click.option(
     "--words", type=click.Path(exists=True, path_type=Path),
-    help="Vectors file of many words, to name what --explain finds; the ids are the words.",
+    help="Vectors file of many words, whose ids are the words: any of them can then be a --concept or be kept out, and "
+    "they name what --explain finds.",
 )  # fmt: skip
 @click.option("--where", help="Only items that pass this filter on their columns, in the engine's own language.")
 @engine_options(None, "What ranks the items this time, if not what the collection was made with.")
@@ -71,6 +72,7 @@ def command(
       pellucid search photos -m photos.safetensors --item 17 --concept animal -k 10
       pellucid search photos -m photos.safetensors --item 17 --concept animal=2 --concept place=0.5
       pellucid search photos -m photos.safetensors --item 17 --without person --diverse --explain
+      pellucid search photos --item 17 --concept wedding --words words.parquet
       pellucid search photos --item 17 --where '[["year", ">", 1999], ["labels", "has", "animal"]]'
       pellucid search photos --item 17 --engine postgres --dsn postgresql://me@db.example.org/photos
       echo '[0.1, 0.7, 0.2]' | pellucid search photos --vector - --json
@@ -78,10 +80,11 @@ def command(
     if (item is None) == (vector is None):
         raise click.UsageError("Start from an --item or from a --vector, one of them.")
     wants = [name for name, on in (("--concept", concept), ("--without", without), ("--explain", explain)) if on]
-    if wants and model is None:
-        raise click.UsageError(f"{wants[0]} needs a --model that knows the concepts.")
-    if words is not None and not explain:
-        raise click.UsageError("--words goes with --explain.")
+    if wants and model is None and (explain or words is None):
+        raise click.UsageError(f"{'--explain' if explain else wants[0]} needs a --model that knows the concepts.")
+    if words is not None and not wants:
+        raise click.UsageError("--words goes with --concept, --without or --explain.")
+    from pellucid.concepts import Vocabulary
     from pellucid.search import Collection, ConceptSearch
 
     fitted = None if model is None else load_model(model)
@@ -94,12 +97,11 @@ def command(
     if item is not None:
         opened.position(item)  # says so if there is no such item
     query: Any = item if vector is None else read_query(vector)
-    search = ConceptSearch(opened, fitted)
+    search = ConceptSearch(opened, fitted, vocabulary=None if words is None else Vocabulary(*read_words(words)))
     hits: list[Any] = search.search(
         query, weighted(concept, fitted), k, diverse, without=list(without) or None, score=score, where=where
     )
-    vocabulary = dict(zip(("words", "word_vectors"), read_words(words))) if words is not None else {}
-    why = [hit.explain(**vocabulary) for hit in hits] if explain else None
+    why = [hit.explain() for hit in hits] if explain else None
     if as_json:
         print_json([as_dict(hit, None if why is None else why[i]) for i, hit in enumerate(hits)])
     else:

@@ -5,6 +5,7 @@ from pellucid.concepts.erasure import ConceptErasure, ErasureCertificate
 from pellucid.concepts.estimator import ConceptSubspaces
 from pellucid.concepts.model_selection import AtomCounts
 from pellucid.concepts.stability import Stability
+from pellucid.concepts.words import Vocabulary, WordConcept
 from pellucid.concepts.zero_shot import zero_shot_labels
 
 __all__ = [
@@ -14,5 +15,7 @@ __all__ = [
     "Cones",
     "ErasureCertificate",
     "Stability",
+    "Vocabulary",
+    "WordConcept",
     "zero_shot_labels",
 ]

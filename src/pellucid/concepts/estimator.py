@@ -249,7 +249,7 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
             kept=kept,
             bar=("learning concepts", self.max_iter, self.verbose),
             say=lambda state: f"error {state.history[-1]:.4g}",
-            stopped=lambda state: f"Stopped after {len(state.history) - 1} sweeps; what was learned is usable.",
+            stopped=lambda state: f"Stopped after {sweeps(len(state.history) - 1)}; what was learned is usable.",
         )
         self.atoms_, self.groups_, self.n_dead_ = state.atoms, state.groups, state.reseeded
         if isinstance(state, Streamed):
@@ -339,7 +339,7 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
             raise ValueError("ConceptSubspaces requires y to be passed, but the target y is None.")
         lazy = is_lazy(X)
         data: Any = fitted_blocks(self, X) if lazy else self._rows(X, reset=True)
-        data = self._learn_preparation(data, in_batches=self.batch_size is not None)
+        data = self._learn_preparation(data, in_batches=self.batch_size is not None or self.update == "online")
         indicator: Any
         if is_lazy(y):
             if not lazy:
@@ -379,3 +379,7 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def sweeps(count: int) -> str:
+    return "1 sweep" if count == 1 else f"{count} sweeps"

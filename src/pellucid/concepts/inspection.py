@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from pellucid.concepts.base import ConceptModel
+from pellucid.concepts.cones import Cones
 from pellucid.concepts.model_selection import AtomCounts, select_n_atoms
 from pellucid.concepts.stability import Stability, stability
+from pellucid.concepts.words import Vocabulary
 from pellucid.preparation import CenteredNormalizer
 
 
@@ -64,6 +66,48 @@ class InspectedConcepts(ConceptModel):
             best = np.argsort(left, kind="stable")[:top]
             described[name] = [(str(words[i]), float(left[i])) for i in best]
         return described
+
+    def name_parts(
+        self, X: ArrayLike, vocabulary: Vocabulary, top: int = 3, active: Any = None
+    ) -> list[dict[str, Any]]:
+        """Name the parts of each row by the words nearest to them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+        vocabulary : Vocabulary
+            The words.
+        top : int, default=3
+            Words per part.
+        active : str, list of str or array-like of shape (n, S), default=None
+            The concepts that rows may have parts of; see :meth:`encode`.
+
+        Returns
+        -------
+        list of dict of str to list of str
+            For each row its concepts, the largest share first, with their words.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> from pellucid.concepts import Vocabulary
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"]
+        >>> model = ConceptSubspaces(1).fit(X, y)
+        >>> model.name_parts([[3, 1]], Vocabulary(["purr", "bark"], [[2, 1], [1, 2]]), top=1)
+        [{'cat': ['purr']}]
+        """
+        rows = self.prepare(X)
+        codes = self._parts(Cones.encode, X, active)(self.cones, rows)
+        along = self.cones.terms(rows, rows, codes)
+        found = []
+        for code, terms in zip(codes, along):
+            parts: dict[str, list[str]] = {}
+            for j in np.argsort(-terms, kind="stable")[: int((terms > 0).sum())]:
+                mine = np.flatnonzero((self.groups_ == j) & (code > 0))
+                parts[str(self.concept_names_[j])] = vocabulary.nearest(code[mine] @ self.atoms_[mine], top)
+            found.append(parts)
+        return found
 
     def cooccurrence(self, X: ArrayLike, n_nonzero_coefs: int | None = None) -> NDArray[np.float64]:
         """Count how often atoms are used together in greedy codes (Fig. 5).

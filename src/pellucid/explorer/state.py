@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pellucid import __version__, persistence
-from pellucid.concepts import ConceptSubspaces
+from pellucid.concepts import ConceptSubspaces, Vocabulary
 from pellucid.explorer.clusters_and_binary import Structure
 from pellucid.explorer.items import Items
 from pellucid.explorer.layout import sample
@@ -138,14 +138,11 @@ class State:
     ) -> list[dict[str, Any]]:
         """Which concepts make up the scores that a search gives the items y."""
         self._need_model()
-        vocabulary = {}
-        if words:
-            _, names, vectors = self.vocabulary()
-            vocabulary = {"words": names, "word_vectors": vectors} if vectors is not None else {}
+        vocabulary = self.once("named", self._named) if words else None
         for item in (x, *y) if isinstance(x, str) else y:
             self.items.position(item)
         query = x if isinstance(x, str) else self._vector(x)
-        asked: dict[str, Any] = {"concept": concept, "without": without, "score": score, **vocabulary}
+        asked: dict[str, Any] = {"concept": concept, "without": without, "score": score, "vocabulary": vocabulary}
         found = [self.searcher.explain(query, item, **asked) for item in y]
         return [
             {
@@ -228,6 +225,11 @@ class State:
                     words, vectors = words_of_texts(self.items)
                     self._vocabulary = ("none", [], None) if vectors is None else ("texts", words, vectors)
             return self._vocabulary
+
+    def _named(self) -> Vocabulary | None:
+        """The words that name parts, made ready."""
+        _, words, vectors = self.vocabulary()
+        return None if vectors is None else Vocabulary(words, vectors)
 
     def concepts(self) -> dict[str, Any]:
         model = self._need_model()

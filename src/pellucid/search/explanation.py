@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.arrays import unit_rows
-from pellucid.concepts import ConceptSubspaces, Cones
+from pellucid.concepts import ConceptSubspaces, Cones, Vocabulary
 from pellucid.concepts.base import ALL
 from pellucid.concepts.presence import Presence
-from pellucid.preparation import CenteredNormalizer
 from pellucid.search.wanted import Wanted
 
 
@@ -103,8 +101,7 @@ def explain(
     x: ArrayLike,
     y: ArrayLike,
     *,
-    words: Sequence[str] | None = None,
-    word_vectors: ArrayLike | None = None,
+    vocabulary: Vocabulary | None = None,
     top: int = 3,
     active: Any = None,
 ) -> Explanation:
@@ -118,10 +115,8 @@ def explain(
         A raw vector.
     y : array-like of shape (d,)
         Another.
-    words : list of str, default=None
-        A vocabulary that names the terms.
-    word_vectors : array-like of shape (n_words, d), default=None
-        Its vectors, from the same model as x and y.
+    vocabulary : Vocabulary, default=None
+        Words that name the terms.
     top : int, default=3
         Words per concept.
     active : str, list of str or array-like of shape (2, S), default=None
@@ -148,12 +143,17 @@ def explain(
     """
     pair = model.prepare(np.vstack([np.asarray(row, dtype=np.float64).ravel() for row in (x, y)]))
     presence = model.presence_model if model.knows_presence else None
-    vocabulary = {"words": words, "word_vectors": word_vectors, "top": top}
-    return explain_cosine(model.cones, pair[:1], pair[1:], presence, active, **vocabulary)
+    return explain_cosine(model.cones, pair[:1], pair[1:], presence, active, vocabulary, top)
 
 
 def explain_cosine(
-    cones: Cones, x: NDArray[Any], y: NDArray[Any], presence: Presence | None, active: Any = None, **vocabulary: Any
+    cones: Cones,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    presence: Presence | None,
+    active: Any = None,
+    vocabulary: Vocabulary | None = None,
+    top: int = 3,
 ) -> Explanation:
     """cos(x, y) of rows (1, d): ½(v_j(x)·y + v_j(y)·x) for each concept, the same from either side, over the concepts
     that each of the two has."""
@@ -161,12 +161,18 @@ def explain_cosine(
     codes = cones.encode(pair, _active(pair, presence, active))
     terms = 0.5 * cones.terms(pair, pair[::-1], codes).sum(axis=0)
     score = float(pair[0] @ pair[1])
-    words = _named(cones, terms, codes.sum(axis=0), **vocabulary)
+    words = _named(cones, terms, codes.sum(axis=0), vocabulary, top)
     return Explanation(list(cones.names), terms, score - float(terms.sum()), score, words)
 
 
 def explain_wanted(
-    cones: Cones, want: Wanted, y: NDArray[Any], presence: Presence | None, active: Any = None, **vocabulary: Any
+    cones: Cones,
+    want: Wanted,
+    y: NDArray[Any],
+    presence: Presence | None,
+    active: Any = None,
+    vocabulary: Vocabulary | None = None,
+    top: int = 3,
 ) -> Explanation:
     """Σ_a q_a·y + Σ_j u_j p_j(y) of what is wanted of an item (1, d): q·v_j(y) for each concept that the item has or
     that was asked for, and the probabilities as a term of their own."""
@@ -178,7 +184,7 @@ def explain_wanted(
     codes = cones.encode(item, allowed)
     terms, close = cones.terms(item, q, codes)[0], float(q[0] @ item[0])
     likely = want.presence(y, presence)
-    words = _named(cones, terms, codes[0], **vocabulary)
+    words = _named(cones, terms, codes[0], vocabulary, top)
     return Explanation(list(cones.names), terms, close - float(terms.sum()), close + likely, words, likely)
 
 
@@ -194,20 +200,12 @@ def _unit_pair(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _named(
-    cones: Cones,
-    terms: NDArray[Any],
-    codes: NDArray[Any],
-    words: Sequence[str] | None = None,
-    word_vectors: ArrayLike | None = None,
-    top: int = 3,
+    cones: Cones, terms: NDArray[Any], codes: NDArray[Any], vocabulary: Vocabulary | None, top: int
 ) -> list[list[str]]:
     """For each concept that adds to the score, the words nearest to its part, which has these codes (M,)."""
     found: list[list[str]] = [[] for _ in terms]
-    if words is None or word_vectors is None:
-        return found
-    vocabulary = CenteredNormalizer().fit_transform(np.asarray(word_vectors, dtype=np.float64))
-    for j in np.flatnonzero(terms > 0):
-        mine = np.flatnonzero((cones.groups == j) & (codes > 0))
-        nearest = np.argsort(-(vocabulary @ (codes[mine] @ cones.atoms[mine])), kind="stable")[:top]
-        found[j] = [str(words[i]) for i in nearest]
+    if vocabulary is not None:
+        for j in np.flatnonzero(terms > 0):
+            mine = np.flatnonzero((cones.groups == j) & (codes > 0))
+            found[j] = vocabulary.nearest(codes[mine] @ cones.atoms[mine], top)
     return found

@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.arrays import unit_rows
-from pellucid.concepts import ConceptSubspaces
+from pellucid.concepts import ConceptSubspaces, Vocabulary, WordConcept
+from pellucid.preparation import CenteredNormalizer
 from pellucid.search.collection import Collection
 from pellucid.search.explanation import Explanation, explain_cosine, explain_wanted
 from pellucid.search.wanted import ALL_OF_IT, Asked, Learned, Names, Seen, Wanted, composed, wanted, weights_of
@@ -23,6 +24,8 @@ from pellucid.selection import diversify
 DIVERSE_FROM, DIVERSE_LEAST = 5, 50
 # hits of the linear query that are ranked again by presence
 SHORTLIST = 500
+# rows that tell the mean of a collection without a model
+MEAN_ROWS = 50_000
 SCORES = ("presence", "projection")
 
 
@@ -71,13 +74,13 @@ class Hit:
         """Id of the item."""
         return str(self.item["id"])
 
-    def explain(self, **vocabulary: Any) -> Explanation:
+    def explain(self, **more: Any) -> Explanation:
         """Say which concepts make up this score.
 
         Parameters
         ----------
-        **vocabulary : dict
-            ``words`` and ``word_vectors`` that name the concepts' parts, and how many of them (``top``).
+        **more : dict
+            As for :meth:`ConceptSearch.explain`: ``vocabulary``, ``top`` and ``active``.
 
         Returns
         -------
@@ -91,7 +94,7 @@ class Hit:
         """
         if self.why is None:
             raise ValueError("Only a hit that a search with a model returned can be explained.")
-        return self.why(**vocabulary)
+        return self.why(**more)
 
 
 class ConceptSearch:
@@ -105,6 +108,9 @@ class ConceptSearch:
         A fitted model; without one, items are compared as wholes.
     embed : callable, default=None
         From a list of texts to vectors (n, d) as they come, for searching by text.
+    vocabulary : Vocabulary, default=None
+        Words of the same encoder. Any of them can then stand where the name of a concept can, without a model even, and
+        they name the parts in explanations.
 
     Raises
     ------
@@ -127,13 +133,19 @@ class ConceptSearch:
         collection: Collection,
         model: ConceptSubspaces | None = None,
         embed: Callable[[list[str]], Any] | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
+        if vocabulary is not None and vocabulary.vectors.shape[1] != collection.dimension:
+            raise ValueError(
+                f"The words' vectors have {vocabulary.vectors.shape[1]} dimensions, but the collection has "
+                f"{collection.dimension}."
+            )
         if model is not None and model.atoms_.shape[1] != collection.dimension:
             raise ValueError(
                 f"The model was fitted on {model.atoms_.shape[1]} dimensions, but the collection has "
                 f"{collection.dimension}."
             )
-        self.collection, self.model, self.embed = collection, model, embed
+        self.collection, self.model, self.embed, self.vocabulary = collection, model, embed, vocabulary
         self.stored = stored_model(model, collection)
 
     def search(
@@ -276,7 +288,9 @@ class ConceptSearch:
         concept: Any = None,
         without: Any = None,
         score: str | None = None,
-        **vocabulary: Any,
+        vocabulary: Vocabulary | None = None,
+        top: int = 3,
+        active: Any = None,
     ) -> Explanation:
         """Say which concepts make up the score that a search for x gives y.
 
@@ -292,9 +306,12 @@ class ConceptSearch:
             What was kept out.
         score : {"presence", "projection"}, default=None
             Which score to explain.
-        **vocabulary : dict
-            ``words`` and ``word_vectors`` that name the concepts' parts, how many of them (``top``), and
-            ``active="all"`` for parts of all concepts instead of those that each has.
+        vocabulary : Vocabulary, default=None
+            Words that name the concepts' parts; None takes those of the search.
+        top : int, default=3
+            How many of them.
+        active : str, list of str or array-like, default=None
+            The concepts that may have parts; see :func:`explain`.
 
         Returns
         -------
@@ -310,7 +327,7 @@ class ConceptSearch:
             want = self._composed(x, score)[0]
         else:
             want = wanted(self._query(x)[0], self._asked(concept, without, score), self._presence)
-        return self._explained(want, self._query(y)[0], **vocabulary)
+        return self._explained(want, self._query(y)[0], vocabulary, top, active)
 
     # ranking
 
@@ -329,16 +346,30 @@ class ConceptSearch:
             found.append((positions[best], scores[best]))
         return found
 
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        """The concepts of the model."""
+        return frozenset() if self.stored is None else frozenset(map(str, self.stored.concept_names_))
+
     @property
     def _presence(self) -> Any:
         """What tells which concepts a row has, if the model knows."""
         return self.stored.presence_model if self.stored is not None and self.stored.knows_presence else None
 
+    @cached_property
+    def _before(self) -> CenteredNormalizer | None:
+        """What is done to raw rows: by the model, or where words alone name concepts, their mean is taken out."""
+        if self.stored is not None:
+            return self.stored.preparation_  # type: ignore[no-any-return]
+        if self.vocabulary is None or self.collection.preparation is not None or not len(self.collection):
+            return None
+        some = np.unique(np.linspace(0, len(self.collection) - 1, MEAN_ROWS).astype(np.int64))
+        return CenteredNormalizer().fit(np.asarray(self.collection.vectors(some), dtype=np.float32))
+
     @property
     def _center(self) -> NDArray[np.float64] | None:
         """What is taken out of the stored rows before they are compared."""
-        before = None if self.stored is None else self.stored.preparation_
-        return None if before is None or not before.center else before.mean_
+        return None if self._before is None or not self._before.center else self._before.mean_
 
     # hits, and why
 
@@ -354,16 +385,22 @@ class ConceptSearch:
         terms = want.terms(self._rows([position]), self._presence)
         return {name: float(term[0, 0]) for name, term in terms.items()}
 
-    def _explained(self, want: Wanted, other: int | NDArray[Any], **vocabulary: Any) -> Explanation:
+    def _explained(
+        self,
+        want: Wanted,
+        other: int | NDArray[Any],
+        vocabulary: Vocabulary | None = None,
+        top: int = 3,
+        active: Any = None,
+    ) -> Explanation:
         """The score of what is wanted and a prepared row (1, d), or the item at a position, as a sum over concepts."""
         if self.stored is None:
             raise ValueError("There is no model: concepts are needed to say why two items are close.")
-        row = self._rows([other]) if isinstance(other, int) else other
+        row, words = self._rows([other]) if isinstance(other, int) else other, vocabulary or self.vocabulary
+        cones, presence = self.stored.cones, self._presence
         if len(want.aspects) == 1 and want.aspects[0][0] == ALL_OF_IT and not want.likely:
-            return explain_cosine(self.stored.cones, want.vectors, row, self._presence, **vocabulary)
-        return explain_wanted(self.stored.cones, want, row, self._presence, **vocabulary)
-
-    # queries
+            return explain_cosine(cones, want.vectors, row, presence, active, words, top)
+        return explain_wanted(cones, want, row, presence, active, words, top)
 
     def _asked(self, concept: Any, without: Any, score: str | None) -> Asked:
         if score is not None and score not in SCORES:
@@ -385,8 +422,10 @@ class ConceptSearch:
 
     def _seen(self, concept: Any) -> Seen:
         """A concept by name, several as one, or one that brings its own way of being seen."""
-        if not isinstance(concept, (str, list)):
-            return concept  # type: ignore[no-any-return]
+        if isinstance(concept, WordConcept):
+            return concept
+        if isinstance(concept, str) and self.vocabulary is not None and concept not in self._known:
+            return self.vocabulary.concept(concept)
         if self.stored is None:
             raise ValueError("There is no model: to search by concept, give one that knows the concepts.")
         names, cones = [concept] if isinstance(concept, str) else concept, self.stored.cones
@@ -422,14 +461,14 @@ class ConceptSearch:
             raise ValueError(f"A query has {self.collection.dimension} numbers, but this one has shape {np.shape(x)}.")
         if self.model is not None:
             return np.asarray(self.model.prepare(rows)), None
-        before = self.collection.preparation
+        before = self.collection.preparation or self._before
         return np.asarray(rows if before is None else before.transform(rows)), None
 
     def _rows(self, positions: Any, concept: Names | None = None) -> NDArray[Any]:
         """Rows of the collection (n, d), prepared, and seen through a concept if one is named."""
         rows = np.asarray(self.collection.vectors(positions), dtype=np.float32)
         if self.stored is None:
-            return rows
+            return rows if self._before is None else np.asarray(self._before.transform(rows))
         return np.asarray(self.stored.cones.filtered(self.stored.prepare(rows), concept or None))
 
 

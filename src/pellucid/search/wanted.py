@@ -135,7 +135,8 @@ def wanted(X: NDArray[Any], asked: Asked, presence: Presence | None) -> Wanted:
     if not asked.towards:
         aspects = [(named("without", asked.away) if asked.away else ALL_OF_IT, unit_rows(rest))]
     else:
-        total, whole = sum(weight for _, weight in asked.towards), WHOLE if weigh else 0.0
+        total = sum(weight for _, weight in asked.towards)
+        whole = WHOLE if weigh and any(seen.index is not None for seen, _ in asked.towards) else 0.0
         aspects = [
             (seen.name, ((1 - whole) * weight / total * seen.looked_for(rest)).astype(X.dtype))
             for seen, weight in asked.towards
