@@ -145,7 +145,11 @@ def results_of(cls):
 
 @pytest.mark.parametrize("room", sorted(ESTIMATORS | {"search"}))
 def test_what_a_public_method_returns_is_public(room):
-    public = {name for each in ESTIMATORS | {"search", "rows", "solvers"} for name in getattr(pellucid, each).__all__}
+    public = {
+        name
+        for each in ESTIMATORS | {"search", "rows", "solvers", "vectors"}
+        for name in getattr(pellucid, each).__all__
+    }
     for name in getattr(pellucid, room).__all__:
         thing = getattr(getattr(pellucid, room), name)
         if inspect.isclass(thing):

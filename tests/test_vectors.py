@@ -1197,7 +1197,7 @@ def test_atomic_path_writes_through_a_symbolic_link(tmp_path):
 
 
 def test_the_public_names():
-    assert set(vectors.__all__) == {"VectorFile", "VectorFileError", "blocks", "read", "write"}
+    assert set(vectors.__all__) == {"Summary", "VectorFile", "VectorFileError", "blocks", "read", "summary", "write"}
     assert issubclass(VectorFileError, ValueError)
     with pytest.raises(AttributeError):
         VectorFile(DATA, "a").name = "b"  # type: ignore[misc]

@@ -140,3 +140,8 @@ def cut(text: str, width: int) -> str:
 
 def counted(number: int) -> str:
     return f"{number:,}".replace(",", " ")
+
+
+def rounded(number: float) -> str:
+    """A number as a person would write it: with three digits that count, and whole from a hundred on."""
+    return counted(round(number)) if 100 <= abs(number) < 1e15 else f"{number:.3g}"

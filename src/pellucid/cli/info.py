@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pellucid.cli._common import json_option, print_json, screen
+from pellucid.cli._common import counted, json_option, print_json, rounded, screen, status
+
+if TYPE_CHECKING:
+    from pellucid.vectors import Summary
+
+# labels of a column that are shown, the most frequent; --json has all
+SHOWN = 8
 
 
 @click.command("info")
@@ -15,6 +22,9 @@ from pellucid.cli._common import json_option, print_json, screen
 @json_option
 def command(path: Path, as_json: bool) -> None:
     """Say what is in PATH: a model, a collection or a file of vectors.
+
+    Of a collection and of a file of vectors it also says how long the vectors are, how many are equal to an earlier
+    one, and how often each label occurs.
 
     \b
     Examples:
@@ -98,6 +108,8 @@ def collection(path: Path) -> dict[str, Any]:
     opened = Collection.open(path)
     before = opened.preparation
     first = opened.item(opened.position(opened.ids[0])) if len(opened) else {}
+    with status(f"Reading {path.name} …"):
+        about = opened.summary()
     return {
         "kind": "collection",
         "path": str(path),
@@ -106,28 +118,44 @@ def collection(path: Path) -> dict[str, Any]:
         "engine": opened.engine_name,
         "columns": list(first),
         "preparation": None if before is None else type(before).__name__,
+        **summarised(about),
     }
 
 
 def vectors_file(path: Path) -> dict[str, Any]:
-    """Size and columns of a vectors file, without reading more of it than one block where it is a table."""
+    """What a vectors file is like, of which no more than one block is held where it is a table."""
     from pellucid import vectors
 
-    rows, first = 0, None
-    for block in vectors.blocks(path):
-        rows += len(block.vectors)
-        first = first or block
+    blocks = vectors.blocks(path)
+    first = next(blocks, None)
     if first is None:
         return {"kind": "vectors", "path": str(path), "rows": 0}
+    with status(f"Reading {path.name} …"):
+        about = vectors.summary(chain([first], blocks))
     return {
         "kind": "vectors",
         "path": str(path),
-        "rows": rows,
-        "dimensions": first.vectors.shape[1],
+        "rows": about.rows,
+        "dimensions": about.dimensions,
         "type": str(first.vectors.dtype),
         "array": first.name,
         "ids": first.ids is not None,
         "columns": {name: str(getattr(v, "type", None) or v.dtype) for name, v in first.columns.items()},
+        **summarised(about),
+    }
+
+
+def summarised(about: Summary) -> dict[str, Any]:
+    """A summary in plain values; no lengths where no vector has one."""
+    some = about.rows > about.not_finite
+    lengths = {"shortest": about.shortest, "longest": about.longest, "mean": about.mean_length}
+    return {
+        "lengths": lengths if some else None,
+        "zeros": about.zeros,
+        "not_finite": about.not_finite,
+        "duplicates": about.duplicates,
+        "labels": {name: {"different": len(counts), "counts": counts} for name, counts in about.labels.items()},
+        "uncounted": list(about.uncounted),
     }
 
 
@@ -138,14 +166,47 @@ def show(found: dict[str, Any]) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="dim")
     table.add_column()
-    for name, value in found.items():
-        if isinstance(value, dict):
-            said = ", ".join(f"{key} {inside}" for key, inside in value.items()) or "none"
-        elif isinstance(value, list):
-            said = ", ".join(map(str, value)) or "none"
-        elif value is None or isinstance(value, bool):
-            said = "yes" if value else "no" if value is False else "none"
-        else:
-            said = str(value)
-        table.add_row(name, f"[bold]{escape(said)}[/]" if name in ("kind", "class") else escape(said))
+    for name, text in lines(found):
+        table.add_row(escape(name), f"[bold]{escape(text)}[/]" if name in ("kind", "class") else escape(text))
     screen().print(table)
+
+
+def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is said of each entry, in words."""
+    said = []
+    for name, value in found.items():
+        if name == "labels":
+            said += [(label_line(column), label_counts(**inside)) for column, inside in value.items()]
+        elif name == "lengths" and value is not None:
+            said.append((name, length_range(**value)))
+        elif name not in ("not_finite", "uncounted") or value:  # which few have
+            said.append((name, in_words(value)))
+    return said
+
+
+def label_line(column: str) -> str:
+    return "labels" if column == "labels" else f"labels in {column}"
+
+
+def label_counts(different: int, counts: dict[str, int]) -> str:
+    shown = list(counts.items())[:SHOWN]
+    rest = [f"and {counted(different - len(shown))} more"] if different > len(shown) else []
+    names = ", ".join([*(f"{name} {counted(rows)}" for name, rows in shown), *rest])
+    return f"{counted(different)}: {names}" if names else "none"
+
+
+def length_range(shortest: float, longest: float, mean: float) -> str:
+    low, high = rounded(shortest), rounded(longest)
+    return f"all {low}" if low == high else f"{low} to {high}, {rounded(mean)} on average"
+
+
+def in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {in_words(inside)}" for key, inside in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if value is None or isinstance(value, bool):
+        return "yes" if value else "no" if value is False else "none"
+    if isinstance(value, int):
+        return counted(value)
+    return rounded(value) if isinstance(value, float) else str(value)

@@ -28,7 +28,7 @@ from pellucid._core.atomic import atomic_path, save_array
 from pellucid._core.checks import first_not_finite
 from pellucid.search._lock import Locked, locked
 from pellucid.search._rows import Rows
-from pellucid.vectors import read_npy
+from pellucid.vectors import VectorFile, read_npy
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -90,6 +90,17 @@ def _snapshot(folder: Path, manifest: dict[str, Any], known: Mapping[str, Segmen
     names = (name for segment in segments for name in segment.ids)
     positions = {name: i for i, (name, here) in enumerate(zip(names, alive)) if here}
     return Snapshot(manifest, segments, rows, alive, positions)
+
+
+def alive_blocks(now: Snapshot, rows: int = 65_536) -> Iterator[VectorFile]:
+    """The items that are there, in order, at most so many at a time."""
+    for segment, start in zip(now.segments, now.rows.starts):
+        for first in range(0, len(segment.rows), rows):
+            part = slice(first, first + rows)
+            here = now.alive[start + first : start + min(first + rows, len(segment.rows))]
+            items = segment.items.slice(first, rows).filter(here)
+            columns = {name: items.column(name) for name in items.column_names if name != "id"}
+            yield VectorFile(segment.rows[part][here], "vectors", items.column("id").to_pylist(), columns)
 
 
 def _segment(folder: Path, entry: dict[str, Any], dimension: int) -> Segment:

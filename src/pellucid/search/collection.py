@@ -16,6 +16,7 @@ from pellucid.search._folder import (
     INDEX,
     CollectionError,
     Snapshot,
+    alive_blocks,
     changing,
     checked_vectors,
     plain_options,
@@ -29,6 +30,7 @@ from pellucid.search._folder import (
 )
 from pellucid.search._lock import LOCK
 from pellucid.search.engines import Engine, make_engine
+from pellucid.vectors import Summary, summary
 
 # in the folder of a collection that an earlier version filled with prepared vectors
 PREPARED = "preprocessing.safetensors"
@@ -315,6 +317,24 @@ class Collection:
         except UnicodeDecodeError as error:
             raise CollectionError(f"{self.folder} is damaged: item {position} has text that is none.") from error
         return row
+
+    def summary(self) -> Summary:
+        """Look at all items once: how long their vectors are, which occur again, how often each label occurs.
+
+        Returns
+        -------
+        pellucid.vectors.Summary
+            What the items are like.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from pellucid.search import Collection
+        >>> collection = Collection.create(mkdtemp(), [[3, 4], [3, 4]], labels=[["cat"], ["cat", "pet"]])
+        >>> collection.summary().duplicates, collection.summary().labels
+        (1, {'labels': {'cat': 2, 'pet': 1}})
+        """
+        return summary(alive_blocks(self._now))
 
     def search(
         self, queries: ArrayLike, k: int = 20, *, where: Any = None, center: ArrayLike | None = None

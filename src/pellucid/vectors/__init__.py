@@ -1,8 +1,9 @@
 """Vectors from files and to files.
 
 `read` takes .npy, .npz, .parquet, .safetensors, .h5ad, .csv and .tsv, and maps the file into memory where the
-format allows it; `blocks` reads the same a block of rows at a time; `write` makes .npy and .parquet. Nothing in a file
-is ever executed, and a file that cannot be read is refused in one sentence that says what to do.
+format allows it; `blocks` reads the same a block of rows at a time; `write` makes .npy and .parquet; `summary` says
+what vectors are like. Nothing in a file is ever executed, and a file that cannot be read is refused in one sentence
+that says what to do.
 """
 
 import os
@@ -14,10 +15,11 @@ from pellucid._core.hints import did_you_mean
 from pellucid.vectors._arrays import NPY_MAGIC, read_npy, read_npz, read_safetensors
 from pellucid.vectors._common import VectorFile, VectorFileError, fail
 from pellucid.vectors._h5ad import read_h5ad
+from pellucid.vectors._summary import Summary, summary
 from pellucid.vectors._tables import parquet_blocks, read_csv, read_parquet, row_groups
 from pellucid.vectors._write import write
 
-__all__ = ["VectorFile", "VectorFileError", "blocks", "read", "write"]
+__all__ = ["Summary", "VectorFile", "VectorFileError", "blocks", "read", "summary", "write"]
 
 BLOCK_ROWS = 65_536
 

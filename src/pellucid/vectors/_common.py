@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 PREFERRED = ("vectors", "vector", "embedding", "embeddings", "x", "emb")
 # the last three are what pandas writes for an index without a name: never a dimension of the vectors
 ID_NAMES = ("id", "ids", "key", "index", "__index_level_0__", "unnamed: 0", "")
+# what columns of labels are called
+LABEL_NAMES = ("label", "labels", "target", "class", "y")
 
 # a compressed array above this size may not be more than this many times bigger than its bytes in the file
 EXPANSION_FREE = 64 * 2**20
