@@ -11,6 +11,7 @@ ALL = (
     "memory",
     "growth",
     "concepts",
+    "presence",
     "erasure",
     "search",
     "raw_rows",

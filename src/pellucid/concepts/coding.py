@@ -61,9 +61,15 @@ def _codes(
     init: Floats | None,
     sparsity: float,
 ) -> Floats:
-    if not Y.any():  # not a single atom may be used
-        return np.zeros((len(X), len(groups)), dtype=np.result_type(X, atoms))
-    if len(groups) <= MANY_ATOMS or init is not None:
+    M = len(groups)
+    mine = np.flatnonzero(Y.any(axis=0)[groups])
+    if 2 * len(mine) <= M and init is None:  # a few rows use few atoms, and products of the others would be in vain
+        codes = np.zeros((len(X), M), dtype=np.result_type(X, atoms))
+        if len(mine):
+            some, names = np.unique(groups[mine], return_inverse=True)
+            codes[:, mine] = _codes(X, Y[:, some], atoms[mine], names, ridge, None, sparsity)
+        return codes
+    if M <= MANY_ATOMS or init is not None:
         return nnls(X, atoms, atom_mask(Y, groups), ridge=ridge, sparsity=sparsity, init=init).codes
     codes = np.zeros((len(X), len(groups)), dtype=X.dtype)
     for rows in together(Y, max(1, GROUP_ATOMS * Y.shape[1] // len(groups))):
