@@ -111,7 +111,7 @@ def test_info_says_it_in_words_and_in_json(tmp_path, rng):
         assert told["labels"]["tags"]["counts"]["all"] == 1200
         said = " ".join(run("info", tmp_path / path).stdout.split())
         assert "lengths 0 to 3 000, 1 500 on average zeros 1 duplicates 1" in said
-        assert "labels in tags 11: all 1 200, tag [b] 0 120, tag [b] 1 120," in said
+        assert "labels in tags 11: all (1 200), tag [b] 0 (120), tag [b] 1 (120)," in said
         assert "and 3 more" in said
         assert "not_finite" not in said
 

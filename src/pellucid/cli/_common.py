@@ -6,8 +6,10 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +26,56 @@ STANDARD = Path("-")  # standard input or output
 BEGINNINGS = {b"\x93NUMPY": ".npy", b"PK": ".npz", b"PAR1": ".parquet"}
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-column_option = click.option("--column", help="Array or column with the vectors, if the file has several.")
 vectors_argument = click.argument("vectors", type=click.Path(exists=True, allow_dash=True, path_type=Path))
+
+
+@dataclass
+class Columns:
+    """What of a file is to be taken as the vectors."""
+
+    column: str | None = None
+    columns: list[str] | None = None
+    exclude: tuple[str, ...] = ()
+    said: bool = False
+
+    @property
+    def given(self) -> bool:
+        return self.asked != Columns().asked
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The arguments of `vectors.read`."""
+        return {"column": self.column, "columns": self.columns, "exclude": self.exclude}
+
+    def say(self, path: Path, found: VectorFile) -> None:
+        """Say on stderr which columns of a table were taken, once."""
+        if found.taken and not self.said:
+            number = f"{counted(len(found.taken))} column{'' if len(found.taken) == 1 else 's'}"
+            click.echo(f"Took {number} of {path.name} as the vectors: {some(found.taken)}.", err=True)
+        self.said = True
+
+
+def column_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--column, --columns and --exclude, which come as one argument ``column``."""
+
+    @wraps(command)
+    def with_columns(*given: Any, columns: tuple[str, ...], exclude: tuple[str, ...], **others: Any) -> Any:
+        others["column"] = Columns(others["column"], _names(columns) or None, tuple(_names(exclude)))
+        return command(*given, **others)
+
+    for option in (
+        click.option("--exclude", multiple=True, metavar="NAMES", help="Columns of a table that are no part of the "
+                     "vectors, separated by commas."),
+        click.option("--columns", multiple=True, metavar="NAMES", help="Columns of a table that the vectors are made "
+                     "of, separated by commas; all of numbers but ids and labels if not given."),
+        click.option("--column", help="Array or column with the vectors, if the file has several."),
+    ):  # fmt: skip
+        with_columns = option(with_columns)
+    return with_columns
+
+
+def _names(given: tuple[str, ...]) -> list[str]:
+    return [name.strip() for part in given for name in part.split(",") if name.strip()]
 
 
 def model_option(required: bool = True, text: str = "Model file that `concepts fit` wrote.") -> Callable[[Any], Any]:
@@ -140,6 +190,11 @@ def cut(text: str, width: int) -> str:
 
 def counted(number: int) -> str:
     return f"{number:,}".replace(",", " ")
+
+
+def some(names: Sequence[str], most: int = 8) -> str:
+    """Names in a row, or the first and the last where there are many."""
+    return ", ".join(names if len(names) <= most else [*names[: most - 3], "…", names[-1]])
 
 
 def rounded(number: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from pellucid.cli._common import STANDARD, check_finite, readable
+from pellucid.cli._common import STANDARD, Columns, check_finite, readable
 
 KINDS = ("vectors", "images", "text")
 TEXTS = (".txt", ".md")
@@ -32,7 +32,7 @@ class Source(NamedTuple):
 
 
 @contextmanager
-def read_source(path: Path, kind: str, column: str | None = None) -> Iterator[Source]:
+def read_source(path: Path, kind: str, column: Columns | None = None) -> Iterator[Source]:
     """Open it; images of a folder or of an array on disk are read as they are needed."""
     if kind == "text" or (kind == "auto" and path.suffix.lower() in TEXTS):
         yield read_text(path)
@@ -54,7 +54,9 @@ def read_source(path: Path, kind: str, column: str | None = None) -> Iterator[So
             raise click.UsageError("Images are a folder of pictures, or a .npy file (n, height, width[, channels]).")
         from pellucid import vectors
 
-        found = vectors.read(source, column)
+        asked = column or Columns()
+        found = vectors.read(source, **asked.asked)
+        asked.say(source, found)
         check_finite(found.vectors, path, 0)
         yield Source("vectors", found.vectors, found.ids)
 

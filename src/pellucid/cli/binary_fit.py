@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pellucid.cli._common import check_output, column_option, counted, cut, json_option, screen, status
+from pellucid.cli._common import Columns, check_output, column_option, counted, cut, json_option, screen, status
 from pellucid.cli._fits import output_option, report, seed_option
 from pellucid.cli.inputs import items_argument, normalise_option, read_items, titles_of
 
@@ -56,7 +56,7 @@ def command(
     sparsity: float | None,
     seed: int,
     normalise: bool,
-    column: str | None,
+    column: Columns,
     as_json: bool,
 ) -> None:
     """Find categories that the items of VECTORS have or do not have, and that explain how they lie.

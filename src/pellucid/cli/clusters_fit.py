@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pellucid.cli._common import check_output, column_option, counted, cut, json_option, readable, screen
+from pellucid.cli._common import Columns, check_output, column_option, counted, cut, json_option, readable, screen
 from pellucid.cli._fits import batch_size, batch_size_option, output_option, report, seed_option, warned
 from pellucid.cli.inputs import is_collection, items_argument, normalise_option, read_items, titles_of
 
@@ -50,7 +50,7 @@ def command(
     seed: int,
     normalise: bool,
     as_is: bool,
-    column: str | None,
+    column: Columns,
     as_json: bool,
     **settings: Any,
 ) -> None:
@@ -85,7 +85,7 @@ def command(
 
 
 @contextmanager
-def all_rows(path: Path, column: str | None, beside: Path) -> Iterator[tuple[NDArray[Any], list[str]]]:
+def all_rows(path: Path, column: Columns, beside: Path) -> Iterator[tuple[NDArray[Any], list[str]]]:
     """All rows and their names; a file is laid down on disk and never held whole."""
     import numpy as np
 

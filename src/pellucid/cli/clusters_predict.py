@@ -11,6 +11,7 @@ import click
 
 from pellucid.cli._common import (
     STANDARD,
+    Columns,
     check_output,
     column_option,
     counted,
@@ -34,7 +35,7 @@ SHOWN = 20
 )  # fmt: skip
 @column_option
 @json_option
-def command(vectors: Path, model: Path, output: Path | None, column: str | None, as_json: bool) -> None:
+def command(vectors: Path, model: Path, output: Path | None, column: Columns, as_json: bool) -> None:
     """Say for each of VECTORS which cluster it costs least in, and what it costs.
 
     \b
@@ -68,7 +69,7 @@ def load_clusters(path: Path) -> Any:
     return fitted
 
 
-def predict(vectors: Path, model: Any, column: str | None) -> tuple[list[str], Any, Any]:
+def predict(vectors: Path, model: Any, column: Columns) -> tuple[list[str], Any, Any]:
     """Ids, clusters and costs of all rows, block by block."""
     import numpy as np
 

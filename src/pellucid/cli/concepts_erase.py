@@ -12,6 +12,7 @@ import click
 
 from pellucid.cli._common import (
     STANDARD,
+    Columns,
     check_output,
     column_option,
     counted,
@@ -61,7 +62,7 @@ def command(
     save: Path | None,
     certify: bool,
     seed: int,
-    column: str | None,
+    column: Columns,
     as_json: bool,
 ) -> None:
     """Write VECTORS changed as little as possible, so that no linear predictor can tell the labels from them any more.
@@ -105,7 +106,7 @@ def command(
 
 def erase(
     source: Path,
-    column: str | None,
+    column: Columns,
     labels: tuple[str, ...],
     names: str | None,
     numbers: tuple[str, ...],

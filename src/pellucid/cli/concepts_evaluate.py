@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from pellucid.cli._common import (
+    Columns,
     column_option,
     json_option,
     load_model,
@@ -44,7 +45,7 @@ def command(
     queries: int,
     k: int,
     seed: int,
-    column: str | None,
+    column: Columns,
     as_json: bool,
 ) -> None:
     """Measure on VECTORS, which the model should not have seen, how well each concept finds items that share it.
@@ -69,7 +70,7 @@ def command(
 
 def evaluate(
     source: Path,
-    column: str | None,
+    column: Columns,
     model: Any,
     given: tuple[str, ...],
     names: str | None,

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from pellucid.cli._common import (
+    Columns,
     check_output,
     column_option,
     counted,
@@ -88,7 +89,7 @@ def command(
     no_presence: bool,
     seed: int,
     as_is: bool,
-    column: str | None,
+    column: Columns,
     as_json: bool,
 ) -> None:
     """Learn a positive cone for each concept from VECTORS and write them to a model file.
@@ -121,7 +122,7 @@ def command(
 
 def fit(
     source: Path,
-    column: str | None,
+    column: Columns,
     given: tuple[str, ...],
     names: str | None,
     words: Path | None,

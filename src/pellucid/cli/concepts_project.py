@@ -10,6 +10,7 @@ import click
 
 from pellucid.cli._common import (
     STANDARD,
+    Columns,
     check_output,
     column_option,
     json_option,
@@ -43,7 +44,7 @@ def command(
     concept: tuple[str, ...],
     without: tuple[str, ...],
     output: Path | None,
-    column: str | None,
+    column: Columns,
     as_json: bool,
 ) -> None:
     """Write the part of VECTORS that a concept holds, or say how much of each is which concept.
@@ -85,7 +86,7 @@ def _array(values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def write(source: Path, column: str | None, model: Any, change: Any, output: Path) -> tuple[int, int]:
+def write(source: Path, column: Columns, model: Any, change: Any, output: Path) -> tuple[int, int]:
     """Change all rows, block by block, and write them with their ids."""
     import numpy as np
 
@@ -93,7 +94,7 @@ def write(source: Path, column: str | None, model: Any, change: Any, output: Pat
     from pellucid.cli.streaming import checked_blocks, spooled
 
     rows, ids = 0, []
-    for block in vectors.blocks(source, column, labels=model.concept_names_):
+    for block in vectors.blocks(source, labels=model.concept_names_, **column.asked):
         rows += len(block.vectors)
         ids += block.ids or []
     beside = Path.cwd() / "stdout" if output == STANDARD else output
@@ -106,7 +107,7 @@ def write(source: Path, column: str | None, model: Any, change: Any, output: Pat
         return result.shape[0], result.shape[1]
 
 
-def print_shares(source: Path, column: str | None, model: Any, change: Any, as_json: bool) -> None:
+def print_shares(source: Path, column: Columns, model: Any, change: Any, as_json: bool) -> None:
     from pellucid.cli.streaming import checked_blocks
 
     names = [str(name) for name in model.concept_names_]

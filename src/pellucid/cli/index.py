@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pellucid.cli._common import (
+    Columns,
     column_option,
     counted,
     json_option,
@@ -48,7 +49,7 @@ def command(
     engine: str,
     dsn: str | None,
     options: tuple[str, ...],
-    column: str | None,
+    column: Columns,
     as_json: bool,
 ) -> None:
     """Make a collection that can be searched from VECTORS, with all the ids, texts and labels beside them.
@@ -84,7 +85,7 @@ def command(
 def build(
     folder: Path,
     source: Path,
-    column: str | None,
+    column: Columns,
     text: str | None,
     labels: list[str],
     engine: str,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pellucid.cli._common import counted, json_option, print_json, rounded, screen, status
+from pellucid.cli._common import Columns, column_option, counted, json_option, print_json, rounded, screen, some, status
 
 if TYPE_CHECKING:
     from pellucid.vectors import Summary
@@ -19,8 +19,9 @@ SHOWN = 8
 
 @click.command("info")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
+@column_option
 @json_option
-def command(path: Path, as_json: bool) -> None:
+def command(path: Path, column: Columns, as_json: bool) -> None:
     """Say what is in PATH: a model, a collection or a file of vectors.
 
     Of a collection and of a file of vectors it also says how long the vectors are, how many are equal to an earlier
@@ -32,19 +33,24 @@ def command(path: Path, as_json: bool) -> None:
       pellucid info photos --json
       pellucid info photos.parquet
     """
-    found = describe(path)
+    found = describe(path, column)
     if as_json:
         print_json(found)
     else:
         show(found)
 
 
-def describe(path: Path) -> dict[str, Any]:
+def describe(path: Path, column: Columns) -> dict[str, Any]:
+    other = None
     if path.is_dir() and (path / "manifest.json").is_file():
-        return collection(path)
-    if path.suffix == ".safetensors" and is_model(path):
-        return model(path)
-    return vectors_file(path)
+        other = collection
+    elif path.suffix == ".safetensors" and is_model(path):
+        other = model
+    if other is None:
+        return vectors_file(path, column)
+    if column.given:
+        raise click.UsageError("--column, --columns and --exclude are for files of vectors.")
+    return other(path)
 
 
 def is_model(path: Path) -> bool:
@@ -122,11 +128,11 @@ def collection(path: Path) -> dict[str, Any]:
     }
 
 
-def vectors_file(path: Path) -> dict[str, Any]:
+def vectors_file(path: Path, column: Columns) -> dict[str, Any]:
     """What a vectors file is like, of which no more than one block is held where it is a table."""
     from pellucid import vectors
 
-    blocks = vectors.blocks(path)
+    blocks = vectors.blocks(path, **column.asked)
     first = next(blocks, None)
     if first is None:
         return {"kind": "vectors", "path": str(path), "rows": 0}
@@ -139,6 +145,8 @@ def vectors_file(path: Path) -> dict[str, Any]:
         "dimensions": about.dimensions,
         "type": str(first.vectors.dtype),
         "array": first.name,
+        "taken": list(first.taken),
+        "set_aside": first.set_aside,
         "ids": first.ids is not None,
         "columns": {name: str(getattr(v, "type", None) or v.dtype) for name, v in first.columns.items()},
         **summarised(about),
@@ -179,7 +187,9 @@ def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
             said += [(label_line(column), label_counts(**inside)) for column, inside in value.items()]
         elif name == "lengths" and value is not None:
             said.append((name, length_range(**value)))
-        elif name not in ("not_finite", "uncounted") or value:  # which few have
+        elif name == "taken" and value:
+            said.append((name, some(value)))
+        elif name not in ("taken", "set_aside", "not_finite", "uncounted") or value:  # which few have
             said.append((name, in_words(value)))
     return said
 
@@ -191,7 +201,7 @@ def label_line(column: str) -> str:
 def label_counts(different: int, counts: dict[str, int]) -> str:
     shown = list(counts.items())[:SHOWN]
     rest = [f"and {counted(different - len(shown))} more"] if different > len(shown) else []
-    names = ", ".join([*(f"{name} {counted(rows)}" for name, rows in shown), *rest])
+    names = ", ".join([*(f"{name} ({counted(rows)})" for name, rows in shown), *rest])
     return f"{counted(different)}: {names}" if names else "none"
 
 

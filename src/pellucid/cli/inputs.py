@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pellucid._core.hints import did_you_mean
-from pellucid.cli._common import check_finite, readable
+from pellucid.cli._common import Columns, check_finite, readable
 
 if TYPE_CHECKING:
     from pellucid.vectors import VectorFile
@@ -24,7 +24,7 @@ def is_collection(path: Path) -> bool:
     return path.is_dir() and (path / "manifest.json").is_file()
 
 
-def read_items(path: Path, column: str | None = None) -> VectorFile:
+def read_items(path: Path, column: Columns | None = None) -> VectorFile:
     """Vectors with ids and columns, all finite, from a vectors file, standard input or a collection."""
     from pellucid import vectors
     from pellucid.vectors import VectorFile
@@ -39,7 +39,9 @@ def read_items(path: Path, column: str | None = None) -> VectorFile:
         found = VectorFile(opened.vectors(positions), "vectors", list(opened.ids), columns)
     else:
         with readable(path) as source:
-            found = vectors.read(source, column)
+            asked = column or Columns()
+            found = vectors.read(source, **asked.asked)
+            asked.say(source, found)
             check_finite(found.vectors, path, 0)
     if not len(found.vectors):
         raise ValueError(f"{path} has no rows.")

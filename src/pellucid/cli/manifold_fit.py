@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pellucid.cli._common import check_output, column_option, counted, json_option, screen, status
+from pellucid.cli._common import Columns, check_output, column_option, counted, json_option, screen, status
 from pellucid.cli._fits import output_option, report, seed_option, warned
 from pellucid.cli._sources import kind_option, read_source, source_argument
 
@@ -51,7 +51,7 @@ def command(
     output: Path,
     kind: str,
     seed: int,
-    column: str | None,
+    column: Columns,
     as_json: bool,
     **given: Any,
 ) -> None:

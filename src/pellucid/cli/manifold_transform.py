@@ -10,6 +10,7 @@ import click
 
 from pellucid.cli._common import (
     STANDARD,
+    Columns,
     check_output,
     column_option,
     counted,
@@ -34,9 +35,7 @@ KIND_OF = {
 @click.option("--vocabulary", is_flag=True, help="Instead of texts, write the vectors of the words, as ids the words.")
 @column_option
 @json_option
-def command(
-    source: Path | None, model: Path, output: Path, vocabulary: bool, column: str | None, as_json: bool
-) -> None:
+def command(source: Path | None, model: Path, output: Path, vocabulary: bool, column: Columns, as_json: bool) -> None:
     """Embed SOURCE, which is of the kind that the model was fitted to, and write a row for each vector, image or text.
 
     The result is a file of vectors that every other command takes: index it, find clusters or concepts in it.

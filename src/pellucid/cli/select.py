@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pellucid.cli._common import (
+    Columns,
     check_finite,
     check_output,
     column_option,
@@ -49,7 +50,7 @@ def command(
     relevance: str | None,
     diversity: float,
     output: Path | None,
-    column: str | None,
+    column: Columns,
     as_json: bool,
 ) -> None:
     """Choose k rows of VECTORS that are unlike each other, in order: every beginning of the list is diverse too.
@@ -70,7 +71,8 @@ def command(
     from pellucid import vectors as files
 
     with readable(vectors) as source:
-        found = files.read(source, column, labels=[relevance] if relevance else [])
+        found = files.read(source, labels=[relevance] if relevance else [], **column.asked)
+        column.say(source, found)
         check_finite(found.vectors, source, 0)
         chosen = choose(found, k, relevance, diversity) if k is not None else basis(found)
         if output is not None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pellucid.cli._common import check_finite, counted, status
+from pellucid.cli._common import Columns, check_finite, counted, status
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from pellucid.vectors import VectorFile
 
 
-def checked_blocks(path: Path, column: str | None, labels: Any = (), what: str = "Reading") -> Iterator[VectorFile]:
+def checked_blocks(path: Path, column: Columns, labels: Any = (), what: str = "Reading") -> Iterator[VectorFile]:
     """The blocks of a vectors file, each finite, with a word on how far it is."""
     from pellucid import vectors
 
     rows = 0
     with status(f"{what} {path.name} …") as say:
-        for block in vectors.blocks(path, column, labels=labels):
+        for block in vectors.blocks(path, labels=labels, **column.asked):
+            column.say(path, block)
             check_finite(block.vectors, path, rows)
             rows += len(block.vectors)
             yield block

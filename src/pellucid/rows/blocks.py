@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,10 @@ class Blocks:
     client : distributed.Client or None, default=None
         Where the blocks are read and computed, on its workers, so that a path must lead to the same file there. None is
         this process; a ``dask.array`` finds the current client by itself.
+    columns : list of str, default=None
+        As for :func:`pellucid.vectors.read`.
+    exclude : collection of str, default=()
+        As for :func:`pellucid.vectors.read`.
 
     Attributes
     ----------
@@ -86,7 +90,16 @@ class Blocks:
 
     array: Array | None = None  # the rows, where they are at hand as a whole
 
-    def __init__(self, source: Any, column: str | None = None, *, rows: int | None = None, client: Any = None) -> None:
+    def __init__(
+        self,
+        source: Any,
+        column: str | None = None,
+        *,
+        rows: int | None = None,
+        client: Any = None,
+        columns: Sequence[str] | None = None,
+        exclude: Collection[str] = (),
+    ) -> None:
         if rows is not None and rows < 1:
             raise ValueError(f"A block needs at least one row, got rows={rows}.")
         self.client = client
@@ -94,7 +107,7 @@ class Blocks:
             self.client = client or current_client()
             self.parts, each, dtype = dask_parts(source)
         elif isinstance(source, (str, os.PathLike)):
-            self.parts, each, dtype = file_parts(Path(source), column, rows)
+            self.parts, each, dtype = file_parts(Path(source), column, rows, {"columns": columns, "exclude": exclude})
         else:
             self.parts, each, dtype = array_parts(np.asanyarray(source), rows)
         self.shape: tuple[int, ...] = (sum(part.rows for part in self.parts), *each)

@@ -83,11 +83,13 @@ def _array_blocks(source: Any, rows: int, first: int, dtype: np.dtype[Any]) -> I
         yield checked(source[start : start + rows], first + start, dtype)
 
 
-def file_parts(path: Path, column: str | None, rows: int | None) -> tuple[list[Part], Each, np.dtype[Any]]:
+def file_parts(
+    path: Path, column: str | None, rows: int | None, wanted: dict[str, Any]
+) -> tuple[list[Part], Each, np.dtype[Any]]:
     groups = vectors.parquet_groups(path)
     if groups is None:
-        return array_parts(vectors.read(path, column).vectors, rows)
-    first = next(vectors.blocks(path, column, rows=1), None)  # looks at the columns of every file
+        return array_parts(vectors.read(path, column, **wanted).vectors, rows)
+    first = next(vectors.blocks(path, column, rows=1, **wanted), None)  # looks at the columns of every file
     if first is None:
         return [], (0,), np.dtype(np.float32)
     width, dtype = first.vectors.shape[1], _working(first.vectors)
@@ -105,17 +107,23 @@ def file_parts(path: Path, column: str | None, rows: int | None) -> tuple[list[P
         pending += count
         if pending >= least or number + 1 == len(groups):
             if pending:
-                read = partial(_parquet_blocks, tuple((f, tuple(g)) for f, g in pieces), column, rows, start, dtype)
+                # every worker takes the columns that were found here
+                asked = column, first.taken or None
+                read = partial(_parquet_blocks, tuple((f, tuple(g)) for f, g in pieces), asked, rows, start, dtype)
                 parts.append(Part(start, pending, read))
             start, pending, pieces = start + pending, 0, []
     return parts, (width,), dtype
 
 
 def _parquet_blocks(
-    pieces: tuple[tuple[Path, tuple[int, ...]], ...], column: str | None, rows: int, first: int, dtype: np.dtype[Any]
+    pieces: tuple[tuple[Path, tuple[int, ...]], ...],
+    asked: tuple[str | None, tuple[str, ...] | None],
+    rows: int,
+    first: int,
+    dtype: np.dtype[Any],
 ) -> Iterator[Array]:
     for file, groups in pieces:
-        for found in vectors.group_blocks(file, groups, column, rows):
+        for found in vectors.group_blocks(file, groups, *asked, rows):
             yield checked(found.vectors, first, dtype)
             first += len(found.vectors)
 

@@ -7,12 +7,14 @@ that says what to do.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from pellucid._core.hints import did_you_mean
 from pellucid.vectors._arrays import NPY_MAGIC, read_npy, read_npz, read_safetensors
+from pellucid.vectors._columns import Wanted
 from pellucid.vectors._common import VectorFile, VectorFileError, fail
 from pellucid.vectors._h5ad import read_h5ad
 from pellucid.vectors._summary import Summary, summary
@@ -44,7 +46,14 @@ _BEGINNINGS = {
 _PICKLE = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 
 
-def read(path: str | os.PathLike[str], column: str | None = None, *, labels: Collection[str] = ()) -> VectorFile:
+def read(
+    path: str | os.PathLike[str],
+    column: str | None = None,
+    *,
+    labels: Collection[str] = (),
+    columns: Sequence[str] | None = None,
+    exclude: Collection[str] = (),
+) -> VectorFile:
     """Read vectors, and the ids and labels beside them.
 
     Parameters
@@ -53,10 +62,18 @@ def read(path: str | os.PathLike[str], column: str | None = None, *, labels: Col
         A .npy, .npz, .parquet, .safetensors, .h5ad, .csv or .tsv file, or a folder of .parquet files.
     column : str or None, default=None
         The array, list column or ``obsm`` key to take. None is the one named vectors, vector, embedding, embeddings, X
-        or emb, or else the only 2-D array of floats; ``X`` in an .h5ad. A table without list columns gives all its
-        numeric columns as one array, except ids.
+        or emb, or else the only 2-D array of floats; ``X`` in an .h5ad. A table without list columns gives its numeric
+        columns as one array, except ids and what looks like labels: columns named label, labels, target, class or y
+        (without an x), or else the last one if it holds few different whole numbers beside fractions; a warning names
+        them. They come along beside the vectors.
     labels : collection of str, default=()
-        Numeric columns of such a table that are no part of the vectors, but come along beside them.
+        Numeric columns of such a table that are no part of the vectors, but come along beside them. Names that it does
+        not have are passed over.
+    columns : list of str, default=None
+        The columns of a table to take, in this order, whatever they are named and whether or not it has list columns;
+        the others come along. None takes them as above.
+    exclude : collection of str, default=()
+        Columns of a table that are no part of the vectors, which it must have.
 
     Returns
     -------
@@ -69,7 +86,7 @@ def read(path: str | os.PathLike[str], column: str | None = None, *, labels: Col
     Raises
     ------
     VectorFileError
-        The file is damaged, of another kind, or has no vectors in it.
+        The file is damaged, of another kind, or has no vectors or no such columns in it.
     FileNotFoundError
         There is no such file.
     ImportError
@@ -83,10 +100,13 @@ def read(path: str | os.PathLike[str], column: str | None = None, *, labels: Col
     >>> found.vectors.shape, found.ids
     ((2, 2), ['a', 'b'])
     """
-    path = Path(path)
+    path, wanted = Path(path), Wanted(column, labels, columns, exclude)
     reader = _reader(path)
     with _readable(path):
-        return reader(path, column, labels) if reader in (read_parquet, read_csv) else reader(path, column)
+        if reader in (read_parquet, read_csv):
+            return reader(path, wanted)
+        wanted.check(path, is_table=False)
+        return reader(path, column)
 
 
 def blocks(
@@ -94,6 +114,8 @@ def blocks(
     column: str | None = None,
     *,
     labels: Collection[str] = (),
+    columns: Sequence[str] | None = None,
+    exclude: Collection[str] = (),
     rows: int = BLOCK_ROWS,
 ) -> Iterator[VectorFile]:
     """Read the same in blocks, in order, for files larger than memory.
@@ -108,6 +130,10 @@ def blocks(
     column : str or None, default=None
         As for :func:`read`.
     labels : collection of str, default=()
+        As for :func:`read`.
+    columns : list of str, default=None
+        As for :func:`read`.
+    exclude : collection of str, default=()
         As for :func:`read`.
     rows : int, default=65_536
         Rows in a block, about.
@@ -127,13 +153,14 @@ def blocks(
     path = Path(path)
     if _reader(path) is read_parquet:
         with _readable(path):
-            yield from parquet_blocks(path, column, labels, rows)
+            yield from parquet_blocks(path, Wanted(column, labels, columns, exclude), rows)
         return
-    whole = read(path, column, labels=labels)
+    whole = read(path, column, labels=labels, columns=columns, exclude=exclude)
     for start in range(0, len(whole.vectors), rows):
         part = slice(start, start + rows)
         ids = None if whole.ids is None else whole.ids[part]
-        yield VectorFile(whole.vectors[part], whole.name, ids, {name: c[part] for name, c in whole.columns.items()})
+        beside = {name: values[part] for name, values in whole.columns.items()}
+        yield replace(whole, vectors=whole.vectors[part], ids=ids, columns=beside)
 
 
 def parquet_groups(path: str | os.PathLike[str]) -> list[tuple[Path, int, int]] | None:
@@ -145,10 +172,12 @@ def parquet_groups(path: str | os.PathLike[str]) -> list[tuple[Path, int, int]] 
         return row_groups(path)
 
 
-def group_blocks(path: Path, groups: tuple[int, ...], column: str | None, rows: int) -> Iterator[VectorFile]:
+def group_blocks(
+    path: Path, groups: tuple[int, ...], column: str | None, columns: tuple[str, ...] | None, rows: int
+) -> Iterator[VectorFile]:
     """The vectors in some row groups of one .parquet file, in blocks of about ``rows`` rows."""
     with _readable(path):
-        yield from parquet_blocks(path, column, (), rows, groups)
+        yield from parquet_blocks(path, Wanted(column, columns=columns), rows, groups)
 
 
 @contextmanager

@@ -45,12 +45,18 @@ class VectorFile:
         One for each row, from a column named id, ids, key or index (in any case), or ``obs_names``.
     columns : dict of str to pyarrow.Array or ndarray
         Texts and labels that came along, one for each row.
+    taken : tuple of str
+        The numeric columns that the vectors were made of, in order; empty where one array or column holds them.
+    set_aside : dict of str to str
+        Numeric columns that look like labels, and so came along instead of being taken; with the reason.
     """
 
     vectors: np.ndarray
     name: str
     ids: list[str] | None = None
     columns: dict[str, "pa.Array | np.ndarray"] = field(default_factory=dict)
+    taken: tuple[str, ...] = ()
+    set_aside: dict[str, str] = field(default_factory=dict)
 
 
 def fail(path: Path, what: str) -> NoReturn:

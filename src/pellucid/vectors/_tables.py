@@ -4,21 +4,30 @@ import csv as plain_csv
 import os
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pellucid.vectors._columns import (
+    SAMPLE,
+    Split,
+    Wanted,
+    is_list,
+    is_vector,
+    list_column,
+    split_columns,
+    storage_of,
+    types_of,
+)
 from pellucid.vectors._common import (
     ID_NAMES,
-    Fitness,
     VectorFile,
     as_floats,
     as_ids,
     check_expansion,
     check_matrix,
-    choose,
     fail,
     id_column,
     listed,
@@ -32,24 +41,24 @@ CSV_BLOCK = 16 * 2**20  # no row may be longer than this
 TEXT_LIMIT = 2**31 - 1  # what one array of Arrow's ordinary texts can hold
 
 
-def read_parquet(path: Path, column: str | None, labels: Collection[str] = ()) -> VectorFile:
-    schema, name, batches, claimed, stored = _open_parquet(path, column)
-    return _collect(path, schema, name, batches, claimed, stored, labels)
+def read_parquet(path: Path, wanted: Wanted) -> VectorFile:
+    schema, name, split, batches, claimed, stored = _open_parquet(path, wanted)
+    return _collect(path, schema, name, split, batches, claimed, stored)
 
 
 def parquet_blocks(
-    path: Path, column: str | None, labels: Collection[str], rows: int, groups: tuple[int, ...] | None = None
+    path: Path, wanted: Wanted, rows: int, groups: tuple[int, ...] | None = None
 ) -> Iterator[VectorFile]:
     """Blocks of at least ``rows`` rows, the last one aside; no more than one is held at a time. Of a single file only
     some row ``groups`` may be wanted; then nothing that stands beside vectors in lists is read."""
-    schema, name, batches, claimed, stored = _open_parquet(path, column, groups, min(BATCH_ROWS, rows))
+    schema, name, split, batches, claimed, stored = _open_parquet(path, wanted, groups, min(BATCH_ROWS, rows))
     first, width = 0, None
     pending: list[Any] = []
     for batch in batches:
         pending.append(batch)
         ready = sum(b.num_rows for b in pending)
         if ready >= rows or first + ready >= claimed:
-            block = _collect(path, schema, name, pending, ready, stored, labels, first)
+            block = _collect(path, schema, name, split, pending, ready, stored, first)
             if width not in (None, block.vectors.shape[1]):
                 fail(path, f"has {block.vectors.shape[1]} numbers in row {first} where the rows before have {width}.")
             width, first, pending = block.vectors.shape[1], first + ready, []
@@ -70,27 +79,42 @@ def row_groups(path: Path) -> list[tuple[Path, int, int]]:
 
 
 def _open_parquet(
-    path: Path, column: str | None, groups: tuple[int, ...] | None = None, size: int = BATCH_ROWS
-) -> "tuple[pa.Schema, str | None, Iterator[pa.RecordBatch], int, int]":
-    """Schema, list column if any, batches, and the rows and bytes that there should be."""
+    path: Path, wanted: Wanted, groups: tuple[int, ...] | None = None, size: int = BATCH_ROWS
+) -> "tuple[pa.Schema, str | None, Split, Iterator[pa.RecordBatch], int, int]":
+    """Schema, list column if any, else numeric columns, batches, and the rows and bytes that there should be."""
     import pyarrow.parquet as pq
 
     parts = _parts(path)
     schema = pq.read_schema(parts[0])
     _check_names(path, schema.names)
-    name = _list_column(path, column, schema)
-    wanted = [n for n, kind in _types(schema).items() if n == name or not _is_vector(kind)]
+    kinds = types_of(schema)
+    # who names columns of numbers wants them, and not the lists beside them
+    name = list_column(path, wanted.column, schema) if wanted.columns is None else None
+    wanted.check(path, is_table=name is None)
+    split = (
+        Split((), {}) if name is not None else split_columns(path, kinds, wanted, lambda names: _first(parts, names))
+    )
+    split.warn(path)
+    needed = [n for n, kind in kinds.items() if n == name or not is_vector(kind)]
     claimed = stored = 0
     for part in parts:
         stored += part.stat().st_size
         metadata = pq.read_metadata(part)
         chosen = range(metadata.num_row_groups) if groups is None else groups
         claimed += sum(metadata.row_group(i).num_rows for i in chosen)
-        if _types(metadata.schema.to_arrow_schema()) != _types(schema):
+        if types_of(metadata.schema.to_arrow_schema()) != kinds:
             fail(part, f"has other columns than {parts[0].name} beside it: write all parts with the same columns.")
     if groups is not None and name is not None:
-        schema, wanted = schema.empty_table().select([name]).schema, [name]
-    return schema, name, _batches(parts, wanted, groups, size), claimed, stored
+        schema, needed = schema.empty_table().select([name]).schema, [name]
+    return schema, name, split, _batches(parts, needed, groups, size), claimed, stored
+
+
+def _first(parts: list[Path], names: list[str]) -> "pa.RecordBatch":
+    """Some rows from the beginning."""
+    import pyarrow as pa
+
+    none = pa.RecordBatch.from_pydict({name: pa.array([], pa.float64()) for name in names})
+    return next(_batches(parts, names, None, SAMPLE), none)
 
 
 def _parts(path: Path) -> list[Path]:
@@ -116,78 +140,28 @@ def _batches(parts: list[Path], names: list[str], groups: Any, size: int) -> "It
                 yield from file.iter_batches(size, row_groups=groups, columns=names)
 
 
-def _types(schema: "pa.Schema") -> dict[str, Any]:
-    return {field.name: field.type for field in schema}
-
-
 def _check_names(path: Path, names: list[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         fail(path, f"has more than one column named {listed(twice)}: give every column its own name.")
 
 
-def _list_column(path: Path, column: str | None, schema: "pa.Schema") -> str | None:
-    """The column whose cells are whole vectors, or None when plain numeric columns make up the vectors."""
-    found: dict[str, Fitness] = {name: _list_fitness(kind) for name, kind in _types(schema).items() if _is_list(kind)}
-    if column is None:
-        return choose(path, None, found) if set(found.values()) - {"other"} else None
-    if column in schema.names and column not in found:
-        what = "one number" if _is_number(schema.field(column).type) else "no numbers"
-        fail(path, f"has {what} per row in {column!r}, from row 0 on: pass column= with a column of lists of numbers.")
-    if not found:
-        fail(path, f"has no column {column!r} and no columns of lists: leave column= out to take the numeric columns.")
-    name = choose(path, column, found)
-    if found[name] == "other":
-        fail(path, f"holds lists without numbers in {name!r}, from row 0 on: pass column= with lists of numbers.")
-    return name
-
-
-def _storage(kind: "pa.DataType") -> "pa.DataType":
-    return getattr(kind, "storage_type", kind)  # a tensor column is a fixed-size list underneath
-
-
-def _is_list(kind: "pa.DataType") -> bool:
-    import pyarrow.types as types
-
-    kind = _storage(kind)
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-def _is_number(kind: "pa.DataType") -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_floating(kind) or types.is_integer(kind))
-
-
-def _list_fitness(kind: "pa.DataType") -> Fitness:
-    import pyarrow.types as types
-
-    value = _storage(kind).value_type
-    if types.is_floating(value):
-        return "float"
-    return "number" if types.is_integer(value) or types.is_boolean(value) else "other"
-
-
 def _collect(
     path: Path,
     schema: "pa.Schema",
     name: str | None,
+    split: Split,
     batches: "Iterable[pa.RecordBatch]",
     claimed: int,
     stored: int,
-    labels: Collection[str],
     first_row: int = 0,
 ) -> VectorFile:
     """Gather vectors, ids and columns batch by batch, so that no second copy of the vectors exists."""
     import pyarrow.types as types
 
-    kinds = _types(schema)
-    aside = [n for n, kind in kinds.items() if n != name and not types.is_null(kind) and not _is_vector(kind)]
-    apart = {*labels, *(n for n in kinds if n.lower() in ID_NAMES)}
-    numeric = [] if name else [n for n, kind in kinds.items() if _is_number(kind) and n not in apart]
-    aside = [n for n in aside if n not in numeric]
-    if name is None and not numeric:
-        fail(path, f"has no columns of numbers among {listed(kinds)}: write the vectors as lists or numeric columns.")
+    kinds, numeric = types_of(schema), split.taken
+    apart = {name, *numeric}
+    aside = [n for n, kind in kinds.items() if n not in apart and not types.is_null(kind) and not is_vector(kind)]
     stack = _Stack(path, claimed, stored, [kinds[n] for n in numeric] if name is None else [kinds[name]], first_row)
     chunks: dict[str, list[Any]] = {n: [] for n in aside}
     for batch in batches:
@@ -205,12 +179,8 @@ def _collect(
     if ids_name is not None:
         ids = as_ids(path, (value for chunk in chunks.pop(ids_name) for value in chunk.to_pylist()))
     label = path.stem if name is None else name
-    return VectorFile(stack.result(label), label, ids, {n: _join(kinds[n], parts) for n, parts in chunks.items()})
-
-
-def _is_vector(kind: "pa.DataType") -> bool:
-    """Lists of numbers are other vectors, not labels: they stay in the file."""
-    return _is_list(kind) and _list_fitness(kind) != "other"
+    beside = {n: _join(kinds[n], parts) for n, parts in chunks.items()}
+    return VectorFile(stack.result(label), label, ids, beside, numeric, split.set_aside)
 
 
 def _join(kind: "pa.DataType", chunks: list[Any]) -> "pa.Array":
@@ -258,12 +228,12 @@ class _Stack:
         return self._without_rows(name) if self.rows is None else self.rows
 
     def _without_rows(self, name: str) -> np.ndarray:
-        storages = [_storage(kind) for kind in self.kinds]
-        width = getattr(storages[0], "list_size", None) if _is_list(storages[0]) else len(storages)
+        storages = [storage_of(kind) for kind in self.kinds]
+        width = getattr(storages[0], "list_size", None) if is_list(storages[0]) else len(storages)
         if width is None:
             fail(self.path, f"has no rows in {name!r}, so the width of its vectors is unknown: write at least one row.")
         check_matrix(self.path, name, (0, width))
-        numbers = [kind.value_type if _is_list(kind) else kind for kind in storages]
+        numbers = [kind.value_type if is_list(kind) else kind for kind in storages]
         floats = [as_floats(np.empty(0, kind.to_pandas_dtype())).dtype for kind in numbers]
         return np.empty((0, width), np.result_type(*floats))
 
@@ -307,17 +277,22 @@ def _ends_with_a_line_end(path: Path) -> bool:
         return file.read(1) in b"\r\n"
 
 
-def read_csv(path: Path, column: str | None, labels: Collection[str] = ()) -> VectorFile:
+def read_csv(path: Path, wanted: Wanted) -> VectorFile:
     import pyarrow as pa
     import pyarrow.csv as csv
 
-    if column is not None:
-        fail(path, f"is a table whose numeric columns are taken together, not {column!r} alone: leave column= out.")
+    wanted.check(path, is_table=True)
+    if wanted.column is not None:
+        fail(
+            path,
+            f"is a table whose numeric columns are taken together, not {wanted.column!r} alone: leave column= out.",
+        )
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     _check_utf8(path)
     names = _csv_names(path, delimiter)
     headless = _is_data(names)
-    ids = None if headless else id_column(names)
+    chosen = wanted.columns or ()
+    ids = None if headless else id_column(name for name in names if name not in chosen)
     rejected: list[Any] = []
 
     def remember(row: Any) -> str:
@@ -350,8 +325,12 @@ def read_csv(path: Path, column: str | None, labels: Collection[str] = ()) -> Ve
         )
     _check_names(path, table.column_names)
     for name in table.column_names:
-        _check_text(path, name, table.column(name))
-    return _collect(path, table.schema, None, table.to_batches(), table.num_rows, path.stat().st_size, labels)
+        if name not in wanted.exclude and (name in chosen or wanted.columns is None):
+            _check_text(path, name, table.column(name))
+    split = split_columns(path, types_of(table.schema), wanted, lambda _: table.slice(0, SAMPLE).combine_chunks())
+    split.warn(path)
+    size = path.stat().st_size
+    return _collect(path, table.schema, None, split, table.to_batches(), table.num_rows, size)
 
 
 def _csv_names(path: Path, delimiter: str) -> list[str]:
