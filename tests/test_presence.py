@@ -311,6 +311,23 @@ def test_concepts_with_few_rows_are_said():
         ConceptSubspaces(2).fit(X, Y, list("abcd"))
 
 
+def test_wrong_labels_are_found(fitted):
+    X, Y, model = fitted
+    rng = np.random.default_rng(1)
+    wrong = rng.random(Y.shape) < 0.08
+    found = model.label_errors(X, Y ^ wrong)
+    place = {name: j for j, name in enumerate(model.concept_names_)}
+    columns = np.array([place[name] for name in found.concepts])
+    assert (np.diff(found.doubt) <= 0).all()
+    assert (found.doubt > 0.5).all()
+    np.testing.assert_array_equal(found.given, (Y ^ wrong)[found.rows, columns])
+    hits = wrong[found.rows, columns]
+    assert hits[: wrong.sum() // 3].mean() > 0.85
+    assert hits.sum() > 0.6 * wrong.sum()
+    assert str(found).splitlines()[0].startswith(f"row {found.rows[0]} ")
+    assert len(model.label_errors(X, Y)) < 0.7 * len(found)
+
+
 # parts
 
 

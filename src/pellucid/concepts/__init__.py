@@ -4,6 +4,7 @@ from pellucid.concepts.cones import Cones
 from pellucid.concepts.erasure import ConceptErasure, ErasureCertificate
 from pellucid.concepts.estimator import ConceptSubspaces
 from pellucid.concepts.model_selection import AtomCounts
+from pellucid.concepts.predicting import LabelErrors
 from pellucid.concepts.stability import Stability
 from pellucid.concepts.words import Vocabulary, WordConcept
 from pellucid.concepts.zero_shot import zero_shot_labels
@@ -14,6 +15,7 @@ __all__ = [
     "ConceptSubspaces",
     "Cones",
     "ErasureCertificate",
+    "LabelErrors",
     "Stability",
     "Vocabulary",
     "WordConcept",

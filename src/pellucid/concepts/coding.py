@@ -62,7 +62,7 @@ def _codes(
     sparsity: float,
 ) -> Floats:
     M = len(groups)
-    mine = np.flatnonzero(Y.any(axis=0)[groups])
+    mine = np.flatnonzero(np.asarray(Y.any(axis=0))[groups])
     if 2 * len(mine) <= M and init is None:  # a few rows use few atoms, and products of the others would be in vain
         codes = np.zeros((len(X), M), dtype=np.result_type(X, atoms))
         if len(mine):

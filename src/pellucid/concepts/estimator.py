@@ -14,17 +14,17 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from pellucid._core.checkpoint import Checkpoint
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid.concepts.editing import EditedConcepts
 from pellucid.concepts.inspection import InspectedConcepts
 from pellucid.concepts.labels import as_indicator, require_members
-from pellucid.concepts.online import COSINE_ROWS, OnlineSweeps, Streamed, chosen_sparsity, taken_step
-from pellucid.concepts.predicting import PredictedConcepts
+from pellucid.concepts.online import COSINE_ROWS, TOL, OnlineSweeps, Streamed, chosen_sparsity, taken_step
 from pellucid.concepts.sweeps import Learned, Learner, Sweeps
 from pellucid.rows import Blocks, as_blocks, is_lazy
 from pellucid.rows.fitting import checkpoint_of, first_state, known_rows, run
 from pellucid.rows.lazy import fitted_blocks
 
 
-class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
+class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
     """One positive cone per concept, learned so that rows are sums of components from the cones of their concepts.
 
     Rows are taken raw: fitting, taking apart and searching all prepare them in the same way.
@@ -353,7 +353,7 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
             raise ValueError(f"X has {len(data)} rows, but y has {len(indicator)}.")
         source = data if isinstance(data, Blocks) else Blocks.held(data)
         self.sparsity_ = self._sparsity(source)
-        kind, tol = (OnlineSweeps, 2e-3) if self.update == "online" else (Sweeps, 1e-4)
+        kind, tol = (OnlineSweeps, TOL) if self.update == "online" else (Sweeps, 1e-4)
         tol = tol if self.tol is None else float(self.tol)
         rows = kind(source, indicator, self._learner, self.batch_size, self.update == "bcd", tol)
         require_members(rows.members, names)
@@ -369,7 +369,7 @@ class ConceptSubspaces(PredictedConcepts, InspectedConcepts, SavedMixin):
     def _sizes(self, n_concepts: int) -> list[int] | float:
         if isinstance(self.n_atoms, (float, np.floating)):
             return float(self.n_atoms)
-        sizes: list[Any] = [self.n_atoms] * n_concepts if np.ndim(self.n_atoms) == 0 else list(self.n_atoms)  # type: ignore[arg-type]
+        sizes: list[Any] = [self.n_atoms] * n_concepts if np.ndim(self.n_atoms) == 0 else list(self.n_atoms)
         if len(sizes) != n_concepts or any(int(size) != size or size < 1 for size in sizes):
             raise ValueError(f"n_atoms must be a positive whole number, or one for each of {n_concepts} concepts.")
         return [int(size) for size in sizes]

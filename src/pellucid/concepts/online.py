@@ -6,7 +6,7 @@ atom moves once to b_m + (R_m − P_m B)/P_mm, up to length (Mairal et al. 2010,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from pellucid.concepts.learning import Learner
 from pellucid.concepts.presence import cosine_spread
 from pellucid.concepts.sums import SPARSE_ATOMS, CodeSums, code_sums, reseed, turn_atoms
 from pellucid.concepts.sweeps import Learned, Sizes, Sweeps
+from pellucid.rows import Blocks
 
 # rows that a concept has in a batch, about, and rows of a batch at least
 MEMBERS, LEAST_ROWS = 32, 128
@@ -32,6 +33,8 @@ MEMORY = 10.0
 SPARSITY_SHARE, MOST_SPARSITY = 0.5, 0.1
 # rows whose cosines are looked at
 COSINE_ROWS = 1000
+# a fit ends when the error improves by less than this share
+TOL = 2e-3
 
 
 @dataclass
@@ -47,6 +50,9 @@ class Streamed(Learned):
 class OnlineSweeps(Sweeps):
     """A sweep is a pass over all rows in batches, drawn anew each time: rows in memory at random, of blocks whole
     parts."""
+
+    # the concept whose atoms may move, if not all may
+    only: int | None = None
 
     def begin(self, size: Sizes, init: str, rng: np.random.RandomState) -> Streamed:
         """Atoms to start from, and the error of the first batch."""
@@ -74,12 +80,14 @@ class OnlineSweeps(Sweeps):
             keep = 1 - 1 / (1 + seen / MEMORY)
             grams, products = keep * grams + sums.grams, keep * products + sums.products
             B = learner.atoms.astype(np.float64)
-            turn_atoms(grams, products, B, learner.groups)
+            turn_atoms(grams, products, B, learner.groups, self.only)
             learner.atoms = B.astype(learner.atoms.dtype)
             use = sums.grams.diagonal()
             used += use
             error += sums.error + sums.price + learner.ridge * float(use.sum())
         idle, given = used == 0, []
+        if self.only is not None:
+            idle &= learner.groups == self.only
         if idle.any():
             B = learner.atoms.astype(np.float64)
             given = reseed(B, idle, learner.groups, self._sums(learner, rows, worst=True))
@@ -121,6 +129,26 @@ class OnlineSweeps(Sweeps):
         count = len(self.X.parts)
         together = max(1, -(-count // BATCHES), min(PARTS, count // (2 * PARTS)))
         return -(-count // together)
+
+
+class OneConcept(OnlineSweeps):
+    """A fit of one concept's atoms, from those given, beside atoms of others that stay."""
+
+    def __init__(self, X: Blocks, Y: Any, start: Learner, only: int, tol: float = TOL) -> None:
+        super().__init__(X, Y, lambda atoms, groups: replace(start, atoms=atoms, groups=groups), None, False, tol)
+        self.start, self.only = start, only
+        self.members = self.members[[only]]  # a batch is to have rows of this one
+
+    def initial(self, size: Sizes, init: str, rng: np.random.RandomState) -> tuple[Any, NDArray[np.int64]]:
+        """The atoms given."""
+        return self.start.atoms, self.start.groups
+
+    def learn(self, passes: int, rng: np.random.RandomState) -> Streamed:
+        """Pass after pass, until the error has settled."""
+        state = self.begin([], "", rng)
+        while not state.done and len(state.history) <= passes:
+            state = self.sweep(state, rng)
+        return state
 
 
 def settled(history: list[float], tol: float) -> bool:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pellucid._core.interrupts import SecondInterrupt
 from pellucid.concepts.base import ConceptModel
 from pellucid.concepts.labels import Indicator
-from pellucid.concepts.presence import Presence, learn_presence
+from pellucid.concepts.presence import Presence, learn_presence, unseen_logits
 from pellucid.rows import Blocks, as_blocks, is_lazy
 from pellucid.rows.lazy import map_blocks
 
@@ -24,6 +26,51 @@ Model = TypeVar("Model", bound="PredictedConcepts")
 PRESENCE = ("coef", "intercept", "calibration", "threshold", "counts", "weight")
 # a concept with fewer rows, or that fewer rows lack, is known from too little
 FEW_ROWS = 5
+
+
+@dataclass(frozen=True)
+class LabelErrors:
+    """Labels that are likely wrong, the most doubtful first.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (m,)
+        Numbers of the rows.
+    concepts : ndarray of shape (m,)
+        Names of the concepts.
+    given : ndarray of bool of shape (m,)
+        What the labels say.
+    likely : ndarray of shape (m,)
+        How likely the row has the concept.
+    doubt : ndarray of shape (m,)
+        What they are ranked by, between ½ and 1.
+
+    See Also
+    --------
+    ConceptSubspaces.label_errors : Finds them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pellucid.concepts import LabelErrors
+    >>> print(LabelErrors(np.array([3]), np.array(["cat"]), np.array([True]), np.array([0.03]), np.array([0.9])))
+    row 3 is labelled 'cat', which is 3% likely
+    """
+
+    rows: NDArray[np.int64]
+    concepts: NDArray[Any]
+    given: NDArray[np.bool_]
+    likely: NDArray[Any]
+    doubt: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"row {row} is {'' if has else 'not '}labelled {str(name)!r}, which is {likely:.0%} likely"
+            for row, name, has, likely in zip(self.rows, self.concepts, self.given, self.likely)
+        )
 
 
 class PredictedConcepts(ConceptModel):
@@ -196,6 +243,43 @@ class PredictedConcepts(ConceptModel):
             return float("nan")
         likely = self.presence_model.probabilities(data)
         return float(np.mean([roc_auc_score(has[:, j], likely[:, j]) for j in told]))
+
+    def label_errors(self, X: ArrayLike, y: Any) -> LabelErrors:
+        """Find labels that are likely wrong: those that rows like theirs speak against.
+
+        Every row is judged by regressions that were learned without it. They are ranked as if as many rows lacked a label
+        as have one too many: of a rare concept, a row with its label is then doubted no sooner than one without.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Raw rows.
+        y : array-like of shape (n, S) or (n,), sparse matrix, dataframe or list of sets
+            Their labels.
+
+        Returns
+        -------
+        LabelErrors
+            Pairs of a row and a concept, the most doubtful first; none that speaks more for its label than against it.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptSubspaces
+        >>> X, y = [[1, 0], [3, 0], [0, 2], [0, 1]] * 9, ["cat", "cat", "dog", "dog"] * 9
+        >>> model = ConceptSubspaces(1).fit(X, y)
+        >>> found = model.label_errors(X, ["dog", *y[1:]])
+        >>> found.rows[:2].tolist(), found.concepts[:2].tolist()
+        ([0, 0], ['cat', 'dog'])
+        """
+        data, has = self._labelled(X, y)
+        odds = unseen_logits(data, has, check_random_state(self.random_state))
+        share = (has.sum(axis=0) + 0.5) / (len(has) + 1)
+        against = odds - 0.5 * np.log(share / (1 - share))
+        doubt = expit(np.where(has, -against, against))
+        rows, columns = np.nonzero(doubt > 0.5)
+        order = np.argsort(-doubt[rows, columns], kind="stable")
+        at = rows[order], columns[order]
+        return LabelErrors(at[0], self.concept_names_[at[1]], has[at], expit(odds[at]), doubt[at])
 
     # the small print
 

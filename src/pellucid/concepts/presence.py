@@ -14,7 +14,7 @@ from scipy.special import expit, xlog1py, xlogy
 from pellucid._core.arrays import Floats, Ints, unit_rows
 from pellucid._core.threads import run_rows
 from pellucid.concepts.labels import Indicator
-from pellucid.concepts.logistic import Heads, Rows, added, logits
+from pellucid.concepts.logistic import Heads, Regressions, Rows, added, logits
 from pellucid.rows import Blocks
 
 # each row is judged by regressions that were learned without its fold
@@ -160,10 +160,46 @@ def learn_presence(X: Blocks, Y: Any, rng: np.random.RandomState) -> Presence:
         Regressions, calibration, thresholds and counts.
     """
     data, has = drawn_rows(X, Y, rng)
-    S, n_folds = has.shape[1], min(FOLDS, max(2, len(data)))
-    fold = drawn_folds(has, n_folds, rng)
-    penalty = chosen_penalties(data, has, fold, n_folds, rng)
-    rows = Rows(Blocks.held(data), has, fold, n_folds)
+    found = learn_crosswise(data, has, rng)
+    whole, counts = found.whole, found.counts()
+    calibration = calibrated(counts)
+    threshold = best_thresholds(counts, calibration)
+    some = data[np.sort(rng.permutation(len(data))[:COSINE_ROWS])]
+    return Presence(
+        whole.coef, whole.intercept, calibration, threshold, counts, np.array([WEIGHT * cosine_spread(some)])
+    )
+
+
+@dataclass(frozen=True)
+class Crosswise:
+    """Regressions of all rows, and of the rows outside each fold: coefficients (folds, S, d), intercepts (folds, S)."""
+
+    rows: Rows
+    fold: NDArray[np.int8]
+    whole: Regressions
+    coef: NDArray[Any]
+    intercept: NDArray[Any]
+
+    def counts(self) -> Ints:
+        """Rows by logits that their fold had no part in: (S, 2, BINS)."""
+        found: Ints = self.rows.source.total(partial(counted, coef=self.coef, intercept=self.intercept))
+        return found
+
+    def logits(self, X: NDArray[Any]) -> NDArray[Any]:
+        """These logits, of the rows (n, d) that were learned from."""
+        out = np.empty((len(X), self.coef.shape[1]), dtype=X.dtype)
+        for k in range(len(self.coef)):
+            mine = self.fold == k
+            out[mine] = logits(X[mine], self.coef[k], self.intercept[k])
+        return out
+
+
+def learn_crosswise(X: NDArray[Any], Y: Indicator, rng: np.random.RandomState) -> Crosswise:
+    """Learn regressions on rows of unit length, with penalties chosen for each concept, and again without each fold."""
+    S, n_folds = Y.shape[1], min(FOLDS, max(2, len(X)))
+    fold = drawn_folds(Y, n_folds, rng)
+    penalty = chosen_penalties(X, Y, fold, n_folds, rng)
+    rows = Rows(Blocks.held(X), Y, fold, n_folds)
     whole = rows.learn(Heads(np.arange(S), penalty, np.full(S, -1)))
     others = Heads(np.tile(np.arange(S), n_folds), np.tile(penalty, n_folds), np.repeat(np.arange(n_folds), S))
     start = np.column_stack([whole.coef, whole.intercept + whole.coef @ rows.mean])
@@ -171,18 +207,17 @@ def learn_presence(X: Blocks, Y: Any, rng: np.random.RandomState) -> Presence:
     if not (whole.converged and apart.converged):
         warnings.warn(
             f"Presence did not converge: its loss could fall by {max(whole.decrement, apart.decrement):.1g} of itself.",
-            stacklevel=4,
+            stacklevel=5,
         )
-    folds = (n_folds, S)
-    counts = rows.source.total(
-        partial(counted, coef=apart.coef.reshape(*folds, -1), intercept=apart.intercept.reshape(folds))
-    )
-    calibration = calibrated(counts)
-    threshold = best_thresholds(counts, calibration)
-    some = data[np.sort(rng.permutation(len(data))[:COSINE_ROWS])]
-    return Presence(
-        whole.coef, whole.intercept, calibration, threshold, counts, np.array([WEIGHT * cosine_spread(some)])
-    )
+    return Crosswise(rows, fold, whole, apart.coef.reshape(n_folds, S, -1), apart.intercept.reshape(n_folds, S))
+
+
+def unseen_logits(X: NDArray[Any], Y: Indicator, rng: np.random.RandomState) -> NDArray[Any]:
+    """Calibrated logits (n, S) of rows, each by regressions that were learned without it."""
+    data = unit_rows(X)
+    found = learn_crosswise(data, Y, rng)
+    slope, shift = calibrated(found.counts()).T
+    return np.asarray(slope * found.logits(data) + shift)
 
 
 def drawn_rows(X: Blocks, Y: Any, rng: np.random.RandomState) -> tuple[NDArray[Any], Indicator]:

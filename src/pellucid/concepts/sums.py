@@ -140,8 +140,9 @@ def improved_atoms(sums: CodeSums, atoms: Floats, groups: NDArray[np.int64], rid
     return B.astype(atoms.dtype), Sweep(error, ridge * float(A.diagonal().sum()), len(reseeded), largest)
 
 
-def turn_atoms(grams: Any, products: Floats, B: Floats, groups: NDArray[np.int64]) -> float:
-    """Every atom that is used to its optimum, one after the other and in place; the longest way that one moved.
+def turn_atoms(grams: Any, products: Floats, B: Floats, groups: NDArray[np.int64], only: int | None = None) -> float:
+    """Every atom that is used to its optimum, or those of ``only`` one concept, one after the other and in place; the
+    longest way that one moved.
 
     With all others fixed ‖X − AB‖² is least at b_m + (AᵀX − AᵀA·B)_m / (AᵀA)_mm, up to length. What atoms of other
     concepts take away is one product for a whole concept.
@@ -149,6 +150,8 @@ def turn_atoms(grams: Any, products: Floats, B: Floats, groups: NDArray[np.int64
     longest = 0.0
     with one_blas_thread():
         for first, last in concept_slices(groups):
+            if only is not None and groups[first] != only:
+                continue
             mine = slice(first, last)
             rows = grams[mine]
             rest = products[mine] - rows @ B

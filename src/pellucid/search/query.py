@@ -346,11 +346,6 @@ class ConceptSearch:
             found.append((positions[best], scores[best]))
         return found
 
-    @cached_property
-    def _known(self) -> frozenset[str]:
-        """The concepts of the model."""
-        return frozenset() if self.stored is None else frozenset(map(str, self.stored.concept_names_))
-
     @property
     def _presence(self) -> Any:
         """What tells which concepts a row has, if the model knows."""
@@ -424,7 +419,8 @@ class ConceptSearch:
         """A concept by name, several as one, or one that brings its own way of being seen."""
         if isinstance(concept, WordConcept):
             return concept
-        if isinstance(concept, str) and self.vocabulary is not None and concept not in self._known:
+        known = () if self.stored is None else self.stored.concept_names_
+        if isinstance(concept, str) and self.vocabulary is not None and concept not in known:
             return self.vocabulary.concept(concept)
         if self.stored is None:
             raise ValueError("There is no model: to search by concept, give one that knows the concepts.")
