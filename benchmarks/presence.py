@@ -370,9 +370,8 @@ X, Y = given["X"], given["Y"]
 doubt = np.zeros(Y.shape)
 for j, y in enumerate(Y.T):
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    likely = [
-        cross_val_predict(LogisticRegression(C=C, max_iter=2000), X, y, cv=folds, method="predict_proba") for C in (1, 10)
-    ]
+    ways = (LogisticRegression(C=C, max_iter=2000) for C in (1, 10))
+    likely = [cross_val_predict(way, X, y, cv=folds, method="predict_proba") for way in ways]
     best = min(likely, key=lambda p: log_loss(y, p))
     doubt[:, j] = -get_label_quality_scores(y.astype(int), best, method="normalized_margin", adjust_pred_probs=True)
 np.save(sys.argv[2], doubt)
@@ -380,7 +379,7 @@ np.save(sys.argv[2], doubt)
 
 
 def label_errors(data: Set, model: Any) -> list[str]:
-    """Average precision over all labels, as many planted wrong on either side of a concept as 5 to 20 % of the rarer."""
+    """Average precision over all labels; as many are turned over on either side of a concept."""
     from sklearn.metrics import average_precision_score
 
     python, cells = os.environ.get("PELLUCID_CLEANLAB_PYTHON"), []
@@ -483,7 +482,7 @@ def shown(data: Set) -> str:
 def run(results: Path) -> None:
     warnings.filterwarnings("ignore", message="Of .* rows, too few")
     tables: dict[str, list[str]] = {
-        name: [] for name in ("learning", "presence", "exclusion", "search", "explanations")
+        name: [] for name in ("learning", "presence", "exclusion", "search", "errors", "explanations")
     }
     for data in sets():
         print(data.name, "…", flush=True)
@@ -550,8 +549,8 @@ TITLES = {
     ),
     "errors": (
         "Wrong labels",
-        "Average precision of finding labels that were turned over, as many with the concept as without, so many as 5, 10 "
-        "and 20 % of the rarer of the two.",
+        "Average precision of finding labels that were turned over, as many with the concept as without: 5, 10 and "
+        "20 % of the rarer of the two.",
         "| set | | 5 % | 10 % | 20 % |\n| --- | --- | --- | --- | --- |",
     ),
     "explanations": (

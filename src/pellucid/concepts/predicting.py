@@ -247,8 +247,8 @@ class PredictedConcepts(ConceptModel):
     def label_errors(self, X: ArrayLike, y: Any) -> LabelErrors:
         """Find labels that are likely wrong: those that rows like theirs speak against.
 
-        Every row is judged by regressions that were learned without it. They are ranked as if as many rows lacked a label
-        as have one too many: of a rare concept, a row with its label is then doubted no sooner than one without.
+        Every row is judged by regressions that were learned without it. They are ranked as if as many rows lacked a
+        label as have one too many: of a rare concept, a row with its label is doubted no sooner than one without.
 
         Parameters
         ----------
