@@ -17,6 +17,7 @@ from pellucid._core.arrays import unit_rows
 from pellucid._core.checks import as_matrix, check_finite
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid._core.tables import as_rows, takes_tables
 from pellucid.rows import Blocks, is_lazy
 from pellucid.rows.lazy import fitted_blocks, map_blocks
 
@@ -173,7 +174,7 @@ class CenteredNormalizer(SavedMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         return out
 
     def _validated(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        data: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+        data: NDArray[Any] = validate_data(self, as_rows(X), dtype=[np.float64, np.float32], reset=reset)
         return data
 
     def _check_tokens(self, width: int) -> None:
@@ -196,6 +197,11 @@ class PreparesRows:
 
     _prepares_rows: ClassVar[bool] = True
     preparation_: CenteredNormalizer | None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "_rows" in vars(cls):  # by which concepts and clusters check all rows that they are given
+            cls._rows = takes_tables(vars(cls)["_rows"])  # type: ignore[attr-defined]
 
     def _preparation(self) -> CenteredNormalizer | None:
         """What the parameters ask for, not fitted yet."""

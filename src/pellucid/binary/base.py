@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pellucid._core.arrays import Floats
 from pellucid._core.kernels import nearest_bits
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid._core.tables import as_rows
 from pellucid.binary.bits_and_components import components
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sign_vectors import energies
@@ -55,7 +56,7 @@ class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return tags
 
     def _items(self, X: ArrayLike, reset: bool) -> Floats:
-        data: Floats = validate_data(self, X, reset=reset, dtype=np.float64)
+        data: Floats = validate_data(self, as_rows(X), reset=reset, dtype=np.float64)
         if (
             reset
             and self.kernel == "precomputed"

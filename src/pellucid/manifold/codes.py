@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.arrays import unit_rows
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid._core.tables import as_rows
 from pellucid.manifold.kmeans import SphericalKMeans
 from pellucid.manifold.nearest import build_cells, nearest_atoms
 from pellucid.solvers import lasso
@@ -73,7 +74,7 @@ class Code(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEs
         (2, 2)
         """
         self._validate_params()
-        data = validate_data(self, X, dtype=[np.float64, np.float32])
+        data = validate_data(self, as_rows(X), dtype=[np.float64, np.float32])
         if self._cosine:
             data = unit_rows(data)
             data = data[data.any(axis=1)]
@@ -90,7 +91,7 @@ class Code(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEs
 
     def _rows(self, X: ArrayLike) -> NDArray[Any]:
         check_is_fitted(self)
-        data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        data = validate_data(self, as_rows(X), reset=False, dtype=[np.float64, np.float32])
         return unit_rows(data) if self._cosine else np.asarray(data)
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pellucid._core.arrays import unit_rows
 from pellucid._core.progress import progress
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid._core.tables import as_rows
 from pellucid.manifold.nearest import Floats32, Integers, build_cells, mean_directions, nearest_atoms
 
 
@@ -122,7 +123,7 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         array([1, 1, 0, 0])
         """
         self._validate_params()
-        rows = unit_rows(validate_data(self, X, dtype=[np.float32, np.float64])).astype(np.float32)
+        rows = unit_rows(validate_data(self, as_rows(X), dtype=[np.float32, np.float64])).astype(np.float32)
         present = rows.any(axis=1)
         if not present.any():
             raise ValueError("Every row is zero, so none has a direction to cluster.")
@@ -144,7 +145,9 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     def _unit(self, X: ArrayLike) -> Floats32:
         check_is_fitted(self)
-        return unit_rows(validate_data(self, X, reset=False, dtype=[np.float32, np.float64])).astype(np.float32)
+        return unit_rows(validate_data(self, as_rows(X), reset=False, dtype=[np.float32, np.float64])).astype(
+            np.float32
+        )
 
     def predict(self, X: ArrayLike) -> Integers:
         """Nearest centroid of each row.

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid._core.tables import as_rows
 from pellucid.manifold.codes import LassoCode, NearestCode, ThresholdCode
 from pellucid.manifold.row_statistics import part_statistics
 from pellucid.manifold.spectral import solve
@@ -279,7 +280,7 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _source(self, X: Any, first: bool) -> Blocks:
         if not is_lazy(X):
             return Blocks.held(
-                validate_data(self, X, reset=first, dtype=[np.float64, np.float32], ensure_min_samples=2)
+                validate_data(self, as_rows(X), reset=first, dtype=[np.float64, np.float32], ensure_min_samples=2)
             )
         return fitted_blocks(self, X)
 
@@ -350,7 +351,7 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         check_is_fitted(self, "components_")
         if is_lazy(X):
             return map_blocks(copy(self).transform, X, len(self.components_), np.float64)
-        data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        data = validate_data(self, as_rows(X), reset=False, dtype=[np.float64, np.float32])
         return np.asarray(self._fitted_code().transform(data) @ self.components_.T)
 
     @property

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.extras import require
+from pellucid._core.tables import as_rows
 from pellucid.rows.parts import (
     Array,
     Part,
@@ -49,8 +50,9 @@ class Blocks:
     ----------
     source : array-like, dask.array, str or Path
         Rows (n, d), or images (n, height, width) or (n, height, width, channels): an array, a memory map, a
-        ``dask.array``, or a path that :func:`pellucid.vectors.read` takes. Parquet files are read in their row groups,
-        of which no more than a block is held.
+        ``dask.array``, a data frame or an Arrow table with a column of vectors, or a path that
+        :func:`pellucid.vectors.read` takes. Parquet files are read in their row groups, of which no more than a block
+        is held.
     column : str or None, default=None
         As for :func:`pellucid.vectors.read`.
     rows : int or None, default=None
@@ -109,7 +111,7 @@ class Blocks:
         elif isinstance(source, (str, os.PathLike)):
             self.parts, each, dtype = file_parts(Path(source), column, rows, {"columns": columns, "exclude": exclude})
         else:
-            self.parts, each, dtype = array_parts(np.asanyarray(source), rows)
+            self.parts, each, dtype = array_parts(np.asanyarray(as_rows(source)), rows)
         self.shape: tuple[int, ...] = (sum(part.rows for part in self.parts), *each)
         self.dtype = dtype
         if not self.parts:

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.atomic import atomic_path, save_array
 from pellucid._core.checks import first_not_finite
+from pellucid._core.tables import as_rows
 from pellucid.search._lock import Locked, locked
 from pellucid.search._rows import Rows
 from pellucid.vectors import VectorFile, read_npy
@@ -217,7 +218,11 @@ def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def checked_vectors(vectors: ArrayLike, dimension: int | None) -> NDArray[Any]:
     """A matrix of finite numbers with that many columns."""
-    rows = np.asarray(vectors)
+    try:
+        given = as_rows(vectors, "The table of vectors")
+    except ValueError as error:
+        raise CollectionError(str(error)) from None
+    rows = np.asarray(given)
     if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "fiu":
         raise CollectionError(f"Vectors must be a matrix of numbers, but are {rows.dtype} of shape {rows.shape}.")
     if dimension is not None and rows.shape[1] != dimension:

@@ -112,7 +112,7 @@ class Collection:
         ----------
         folder : str or path
             Where to keep it.
-        vectors : array-like of shape (n, d)
+        vectors : array-like of shape (n, d), or a data frame or Arrow table with a column of vectors
             Vectors as they came; stored in float16 if they are, else in float32.
         ids : list of str, default=None
             Ids of the items, all different; numbers from 0 if None.
@@ -185,7 +185,7 @@ class Collection:
 
         Parameters
         ----------
-        vectors : array-like of shape (n, d)
+        vectors : array-like of shape (n, d), or a data frame or Arrow table with a column of vectors
             Vectors as they came.
         ids : list of str, default=None
             Ids that are not taken yet; positions if None.

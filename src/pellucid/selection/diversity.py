@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.arrays import Ints, unit_rows
 from pellucid._core.checks import as_matrix, as_vector, check_finite, working_dtype
+from pellucid._core.tables import as_rows
 
 # at diversity ½ the least relevant row is this much behind the most relevant, against ½log(1 + 1) for a new direction:
 # ten of a hundred results then keep about 95 % of the plain list's mean cosine
@@ -55,7 +56,7 @@ def diversify(X: ArrayLike, k: int, relevance: ArrayLike | None = None, *, diver
     >>> diversify(X, 2, relevance=[0.9, 0.8, 0.5], diversity=0)
     array([0, 1])
     """
-    rows = as_matrix(X, "X")
+    rows = as_matrix(as_rows(X), "X")
     check_finite(rows, "X")
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise ValueError(f"k must be a positive whole number, got {k!r}.")

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pellucid._core.arrays import Floats, Ints
 from pellucid._core.checks import as_matrix, check_finite
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid._core.tables import as_rows
 from pellucid.rows import Blocks, is_lazy
 from pellucid.selection.blockwise import BlockColumns
 from pellucid.selection.losses import BASIS_PURSUIT, ISOMETRY, column_lengths, log_symmetric_length
@@ -247,7 +248,7 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         check_is_fitted(self, "selected_")
         if not hasattr(self, "components_"):
             raise AttributeError("This model comes from a file without its chosen rows; fit it again to transform.")
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = validate_data(self, as_rows(X), dtype=np.float64, reset=False)
         return np.asarray(rows @ np.linalg.pinv(self.components_))
 
     @property
@@ -261,7 +262,7 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
             self.n_samples_seen_, self.n_features_in_ = blocks.shape
             return BlockColumns(blocks)
         half = getattr(X, "dtype", None) == np.float16
-        rows = validate_data(self, X, dtype=np.float32 if half else [np.float64, np.float32])
+        rows = validate_data(self, as_rows(X), dtype=np.float32 if half else [np.float64, np.float32])
         self.n_samples_seen_ = len(rows)
         return Columns(rows.T)
 
@@ -453,7 +454,7 @@ def brute_isometry(X: ArrayLike, power: float = 1.0) -> Ints:
 
 
 def _space(X: ArrayLike, power: float) -> Normalised:
-    data = as_matrix(X, "X")
+    data = as_matrix(as_rows(X), "X")
     check_finite(data, "X")
     if not isinstance(power, (int, float, np.number)) or not 0 < power < np.inf:
         raise ValueError(f"power must be a positive number, got {power!r}.")

@@ -5,11 +5,13 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pellucid._core.tables import check_full, list_matrix
 from pellucid.vectors._columns import (
     SAMPLE,
     Split,
@@ -239,36 +241,14 @@ class _Stack:
 
 
 def _list_block(path: Path, name: str, lists: "pa.Array", stack: _Stack) -> np.ndarray:
-    import pyarrow.compute as pc
-
-    lists = getattr(lists, "storage", lists)
-    _check_full(path, name, lists, stack.row)
-    lengths = pc.list_value_length(lists)
-    width = lengths[0].as_py() if stack.width is None else stack.width
-    check_matrix(path, name, (len(lists), width))
-    odd = pc.index(pc.not_equal(lengths, width), True).as_py()
-    if odd >= 0:
-        fail(
-            path,
-            f"has {lengths[odd].as_py()} numbers in row {stack.row + odd} of {name!r} (counting from 0) where the "
-            f"rows before have {width}: give all rows the same width.",
-        )
-    values = lists.flatten()
-    _check_full(path, name, values, stack.row, width)
-    return as_floats(values.to_numpy(zero_copy_only=False)).reshape(-1, width)
+    rows = list_matrix(lists, name, stack.row, stack.width, partial(fail, path))
+    check_matrix(path, name, rows.shape)
+    return as_floats(rows)
 
 
 def _number_block(path: Path, name: str, values: "pa.Array", first_row: int) -> np.ndarray:
-    _check_full(path, name, values, first_row)
+    check_full(values, name, first_row, 1, partial(fail, path))
     return as_floats(values.to_numpy(zero_copy_only=False))
-
-
-def _check_full(path: Path, name: str, values: "pa.Array", first_row: int, width: int = 1) -> None:
-    import pyarrow.compute as pc
-
-    if values.null_count:
-        row = first_row + pc.index(values.is_null(), True).as_py() // width
-        fail(path, f"has an empty value in row {row} of {name!r} (counting from 0): fill it or drop the row.")
 
 
 def _ends_with_a_line_end(path: Path) -> bool:
