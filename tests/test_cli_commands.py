@@ -103,8 +103,8 @@ def test_as_is_leaves_vectors_alone(files, data, tmp_path):
         (["--labels", "short.npy"], 1, "labels for 3 rows, but there are 240 vectors"),
         (["--labels", "other_ids.csv"], 1, "No id in"),
         (["--labels", "empty.txt"], 1, "No row has any label"),
-        (["--labels", "tags", "--n-atoms", "0"], 2, "neither a whole number"),
-        (["--labels", "tags", "--n-atoms", "many"], 2, "neither a whole number"),
+        (["--labels", "tags", "--n-atoms", "0"], 2, "no whole number"),
+        (["--labels", "tags", "--n-atoms", "many"], 2, "no whole number"),
         (["--words", "v.npy"], 2, "one column of text"),
     ],
 )

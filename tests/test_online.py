@@ -12,7 +12,7 @@ import pellucid
 from pellucid import ConceptSubspaces
 from pellucid.concepts.coding import solve_codes
 from pellucid.concepts.learning import Learner
-from pellucid.concepts.online import MOST_SPARSITY, chosen_sparsity, forgotten, settled, taken_step
+from pellucid.concepts.online import MOST_SPARSITY, chosen_sparsity, distinct, forgotten, settled, taken_step
 from pellucid.concepts.sums import code_sums, reseed, turn_atoms
 from pellucid.rows import Blocks
 from pellucid.solvers import lasso
@@ -214,6 +214,21 @@ def test_duplicates_and_concepts_with_few_rows_end_with_unit_atoms():
         model = ConceptSubspaces(5, center=False).fit(X, Y)
     assert np.bincount(model.groups_)[3] == 1
     np.testing.assert_allclose(np.linalg.norm(model.atoms_, axis=1), 1, rtol=1e-6)
+
+
+def test_the_number_of_atoms_is_what_comes_out_again(monkeypatch):
+    for name, size in (("LEAST_ATOMS", 2), ("MOST_ATOMS", 9)):
+        monkeypatch.setattr(f"pellucid.concepts.online.{name}", size)
+    X, Y, *_ = planted_cones(3000, 40, 3, 6, noise=0.02)
+    auto = lambda: ConceptSubspaces("auto", center=False, presence=False)  # noqa: E731
+    held, blocks = (np.bincount(auto().fit(rows, Y).groups_) for rows in (X, Blocks(X, rows=500)))
+    assert held.min() >= 6
+    assert blocks.min() >= 6
+    noise = np.random.default_rng(0).standard_normal((400, 200))
+    assert np.bincount(auto().fit(noise, np.arange(400) % 2).groups_).tolist() == [2, 2]
+    assert distinct(np.eye(3)[[0, 1, 0, 2, 1]]) == 3
+    rare = np.column_stack([Y[:300], np.arange(300) < 3])
+    assert np.bincount(auto().fit(X[:300], rare).groups_)[3] == 2  # too few rows to halve
 
 
 # batches one by one

@@ -25,11 +25,13 @@ from pellucid.cli._labels import Labels, labels_option, names_option
 
 
 class AtomNumber(click.ParamType):
-    """A whole number of atoms, or a share of the energy below 1."""
+    """A whole number of atoms, a share of the energy below 1, or "auto"."""
 
     name = "number"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float | str:
+        if value == "auto":
+            return "auto"
         try:
             number = float(value)
         except ValueError:
@@ -37,7 +39,7 @@ class AtomNumber(click.ParamType):
         if 0 < number < 1:
             return number
         if number < 1 or number != int(number):
-            self.fail(f"{value!r} is neither a whole number from 1 on nor a share between 0 and 1.", param, ctx)
+            self.fail(f"{value!r} is no whole number from 1 on, no share between 0 and 1, and not auto.", param, ctx)
         return int(number)
 
 
@@ -56,7 +58,7 @@ class AtomNumber(click.ParamType):
 @output_option
 @click.option(
     "--n-atoms", type=AtomNumber(), default=10, show_default=True,
-    help="Atoms per concept; below 1, as many as keep that share of its energy.",
+    help="Atoms per concept; below 1, as many as keep that share of its energy; auto finds how many hold.",
 )  # fmt: skip
 @click.option("--max-iter", type=click.IntRange(min=0), default=10, show_default=True, help="Sweeps over the rows.")
 @click.option("--update", type=click.Choice(["online", "svd", "bcd", "power"]), default="online", show_default=True,
@@ -79,7 +81,7 @@ def command(
     words: Path | None,
     active: int,
     output: Path,
-    n_atoms: int | float,
+    n_atoms: int | float | str,
     max_iter: int,
     update: str,
     init: str | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,7 +18,15 @@ from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid.concepts.editing import EditedConcepts
 from pellucid.concepts.inspection import InspectedConcepts
 from pellucid.concepts.labels import as_indicator, require_members
-from pellucid.concepts.online import COSINE_ROWS, TOL, OnlineSweeps, Streamed, chosen_sparsity, taken_step
+from pellucid.concepts.online import (
+    COSINE_ROWS,
+    TOL,
+    OnlineSweeps,
+    Streamed,
+    chosen_sparsity,
+    sizes_that_hold,
+    taken_step,
+)
 from pellucid.concepts.sweeps import Learned, Learner, Sweeps
 from pellucid.rows import Blocks, as_blocks, is_lazy
 from pellucid.rows.fitting import checkpoint_of, first_state, known_rows, run
@@ -31,9 +40,9 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
 
     Parameters
     ----------
-    n_atoms : int, float or array-like of shape (S,), default=10
+    n_atoms : int, float, "auto" or array-like of shape (S,), default=10
         Atoms per concept, or one number for each concept; a float below 1 takes as many as keep that share of each
-        concept's energy.
+        concept's energy. "auto" finds for each concept how many come out in both halves of its rows (8 to 16).
     center : bool, default=True
         Normalise rows, subtract the mean of the normalised training rows and normalise again (paper 1, section 4.1), in
         every method; False takes rows as they are.
@@ -138,6 +147,7 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
     _lacking_values: ClassVar[dict[str, Any]] = {"sparsity_": 0.0}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_atoms": [
+            StrOptions({"auto"}),
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="neither"),
             list,
@@ -160,7 +170,7 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
 
     def __init__(
         self,
-        n_atoms: int | Sequence[int] | float = 10,
+        n_atoms: int | Sequence[int] | float | str = 10,
         *,
         center: bool = True,
         max_iter: int = 10,
@@ -243,7 +253,7 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
             rows.validation = self._labelled(*validation)
         kept = self._checkpoint(checkpoint, rows, rng)
         state, stopped = run(
-            first_state(lambda: rows.begin(self._sizes(len(rows.members)), self._init, rng), kept),
+            first_state(lambda: rows.begin(self._sizes(rows, rng), self._init, rng), kept),
             lambda state: rows.sweep(state, rng),
             lambda state: state.done or len(state.history) > self.max_iter,
             kept=kept,
@@ -316,7 +326,7 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
                 raise ValueError("partial_fit takes rows in memory; fit goes through blocks by itself.")
             data, indicator = rows.X.array, rows.Y
             rng = check_random_state(self.random_state)
-            self.atoms_, self.groups_ = rows.initial(self._sizes(indicator.shape[1]), self._init, rng)
+            self.atoms_, self.groups_ = rows.initial(self._sizes(rows, rng), self._init, rng)
             self.usage_ = np.zeros(len(self.atoms_))
             self.objective_, self.n_iter_, self.n_dead_ = np.empty(0), 0, 0
         else:
@@ -366,10 +376,14 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
             return float(self.sparsity or 0.0)
         return chosen_sparsity(rows.take(np.unique(np.linspace(0, len(rows) - 1, COSINE_ROWS).astype(np.int64))))
 
-    def _sizes(self, n_concepts: int) -> list[int] | float:
-        if isinstance(self.n_atoms, (float, np.floating)):
-            return float(self.n_atoms)
-        sizes: list[Any] = [self.n_atoms] * n_concepts if np.ndim(self.n_atoms) == 0 else list(self.n_atoms)
+    def _sizes(self, rows: Sweeps, rng: np.random.RandomState) -> list[int] | float:
+        given, n_concepts = self.n_atoms, len(rows.members)
+        if isinstance(given, str):
+            learner = partial(Learner, ridge=float(self.ridge), sparsity=self.sparsity_)
+            return sizes_that_hold(rows.X, rows.Y, learner, rng)
+        if isinstance(given, (float, np.floating)):
+            return float(given)
+        sizes: list[Any] = [given] * n_concepts if np.ndim(given) == 0 else list(given)
         if len(sizes) != n_concepts or any(int(size) != size or size < 1 for size in sizes):
             raise ValueError(f"n_atoms must be a positive whole number, or one for each of {n_concepts} concepts.")
         return [int(size) for size in sizes]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.optimize import linear_sum_assignment
 
 from pellucid._core.arrays import Floats, unit_rows
 from pellucid.concepts.learning import Learner
@@ -35,6 +36,9 @@ SPARSITY_SHARE, MOST_SPARSITY = 0.5, 0.1
 COSINE_ROWS = 1000
 # a fit ends when the error improves by less than this share
 TOL = 2e-3
+# where the number of atoms is to be found: atoms at least and at most, rows and passes that are enough for it, and the
+# cosines from which on atoms of two halves are the same and atoms of one count once; the least share of a used one
+LEAST_ATOMS, MOST_ATOMS, SIZE_ROWS, SIZE_PASSES, AGAIN, ALIKE, USED = 8, 16, 10_000, 10, 0.7, 0.9, 0.01
 
 
 @dataclass
@@ -149,6 +153,49 @@ class OneConcept(OnlineSweeps):
         while not state.done and len(state.history) <= passes:
             state = self.sweep(state, rng)
         return state
+
+
+def sizes_that_hold(X: Blocks, Y: Any, make: Any, rng: np.random.RandomState) -> list[int]:
+    """How many atoms each concept has for: of ``MOST_ATOMS`` that two halves of the rows learn, those that come out in
+    both, and a third more, since halves tell fewer apart than all rows; never fewer than ``LEAST_ATOMS``."""
+    index = np.sort(rng.permutation(len(X))[:SIZE_ROWS])
+    rows, has = X.take(index), (Y.take(index) != 0 if isinstance(Y, Blocks) else Y[index])
+    halves = np.array_split(rng.permutation(len(rows)), 2)
+    sizes = np.full(has.shape[1], LEAST_ATOMS)
+    told = np.flatnonzero(np.min([has[half].sum(axis=0) for half in halves], axis=0) >= LEAST_ATOMS)
+    if not len(told):
+        return [int(size) for size in sizes]
+    fits = []
+    for half in halves:
+        source = OnlineSweeps(Blocks.held(rows[half]), np.ascontiguousarray(has[half][:, told]), make, None, False, TOL)
+        state = source.begin([MOST_ATOMS] * len(told), "sample", rng)
+        while not state.done and len(state.history) <= SIZE_PASSES:
+            state = source.sweep(state, rng)
+        fits.append(state)
+    for place, j in enumerate(told):
+        one, other = (atoms_in_use(fit, place) for fit in fits)
+        cosines = one @ other.T
+        pairs = linear_sum_assignment(cosines, maximize=True)
+        again = distinct(one[pairs[0][cosines[pairs] >= AGAIN]])
+        sizes[j] = np.clip(-(-4 * again // 3), LEAST_ATOMS, MOST_ATOMS)
+    return [int(size) for size in sizes]
+
+
+def atoms_in_use(fit: Streamed, concept: int) -> Floats:
+    """The atoms of a concept that have their share of what its codes hold."""
+    mine = fit.groups == concept
+    held = fit.grams.diagonal()[mine]
+    return np.asarray(fit.atoms[mine][held >= USED * held.sum()], dtype=np.float64)
+
+
+def distinct(atoms: Floats) -> int:
+    """How many atoms there are, those that point nearly the same way counted once."""
+    alike = atoms @ atoms.T >= ALIKE
+    counted: list[int] = []
+    for m in range(len(atoms)):
+        if not alike[m, counted].any():
+            counted.append(m)
+    return len(counted)
 
 
 def settled(history: list[float], tol: float) -> bool:
