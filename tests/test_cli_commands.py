@@ -323,10 +323,14 @@ def test_index_leaves_nothing_where_it_fails(files, data, collection, tmp_path, 
         "index", files / "v.npy", "--engine", "exat", "-o", tmp_path / "c"
     )
 
-    def interrupted(*_):
-        raise KeyboardInterrupt
+    real = os.replace
 
-    monkeypatch.setattr("pellucid.search.Collection.__len__", interrupted)  # when all is written
+    def interrupted(source, target):
+        if Path(target) == tmp_path / "c":  # when all is written
+            raise KeyboardInterrupt
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", interrupted)
     assert CliRunner().invoke(group, ["index", str(files / "v.npy"), "-o", str(tmp_path / "c")]).exit_code
     assert [p.name for p in tmp_path.iterdir()] == ["twice.parquet"]
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +34,7 @@ if TYPE_CHECKING:
     help="Column with a list of names or a name per item, if it is not named labels; or several of 0 and 1, separated "
     "by commas.",
 )
+@click.option("--force", is_flag=True, help="Replace the collection in the folder, which stays whole until then.")
 @engine_options("exact", "What ranks the items: exact, faiss, lance, postgres, milvus or qdrant.")
 @column_option
 @json_option
@@ -46,6 +43,7 @@ def command(
     output: Path,
     text: str | None,
     labels: str | None,
+    force: bool,
     engine: str,
     dsn: str | None,
     options: tuple[str, ...],
@@ -56,56 +54,36 @@ def command(
 
     Vectors are kept as they come: a model prepares them when it meets them.
 
-    The file is read in blocks and never held as a whole. The folder appears when the collection is complete.
+    The file is read in blocks and never held as a whole. The folder appears when the collection is complete; with
+    --force it takes the place of the one that was there.
 
     \b
     Examples:
       pellucid index photos.parquet -o photos
       pellucid index photos.parquet --text caption --labels tags -o photos
+      pellucid index photos.parquet -o photos --force
       pellucid index photos.parquet --engine postgres --dsn postgresql://me@db.example.org/photos -o photos
       cat photos.npy | pellucid index - -o photos
     """
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise click.UsageError(f"{output} exists already: name a new folder.")
-    given = chosen(dsn, options, {})
-    with readable(vectors) as source, appearing(output) as folder:
-        rows, width = build(folder, source, column, text, labels.split(",") if labels else [], engine, given)
-    if engine != "exact":
-        from pellucid.search import Collection
+    if not force and output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise click.UsageError(f"{output} exists already: name a new folder, or replace a collection with --force.")
+    from pellucid.cli.streaming import checked_blocks
+    from pellucid.search import Collection
 
+    given, marked = chosen(dsn, options, {}), labels.split(",") if labels else []
+    with readable(vectors) as source:
+        blocks = checked_blocks(source, column, marked, what="Indexing")
+        ready = (replace(block, columns=beside(block, text, marked)) for block in blocks)
+        made = Collection.from_blocks(output, ready, engine=engine, engine_options=given, overwrite=force)
+    if engine != "exact":
         with status(f"Handing the items to {engine}"):
-            Collection.open(output, engine=engine, engine_options=given).engine.ready()
+            made.engine.ready()
+    rows, width = len(made), made.dimension
     found = {"collection": str(output), "items": rows, "dimensions": width, "engine": engine}
     if as_json:
         print_json(found)
     else:
         screen().print(f"{counted(rows)} items of {width} numbers in [bold]{output}[/], ranked by {engine}.")
-
-
-def build(
-    folder: Path,
-    source: Path,
-    column: Columns,
-    text: str | None,
-    labels: list[str],
-    engine: str,
-    options: dict[str, Any],
-) -> tuple[int, int]:
-    """Fill the folder block by block."""
-    from pellucid.cli.streaming import checked_blocks
-    from pellucid.search import Collection
-
-    collection: Collection | None = None
-    for block in checked_blocks(source, column, labels, what="Indexing"):
-        columns = beside(block, text, labels)
-        if collection is None:
-            collection = Collection.create(
-                folder, block.vectors, block.ids, engine=engine, engine_options=options, **columns
-            )
-        else:
-            collection.add(block.vectors, block.ids, **columns)
-    assert collection is not None  # a file without rows was refused
-    return len(collection), collection.dimension
 
 
 def beside(block: VectorFile, text: str | None, labels: list[str]) -> dict[str, Any]:
@@ -128,16 +106,3 @@ def beside(block: VectorFile, text: str | None, labels: list[str]) -> dict[str, 
         # a block in which no row has a label says what the others hold all the same
         columns["labels"] = pa.array(label_lists(block, labels), pa.list_(pa.string()))
     return columns
-
-
-@contextmanager
-def appearing(folder: Path) -> Iterator[Path]:
-    """A place to fill that becomes ``folder`` when the block ends well, and vanishes when it does not."""
-    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-    place = folder.absolute().with_name(f".pellucid-{os.getpid()}-{secrets.token_hex(8)}")
-    try:
-        yield place
-        os.replace(place, folder)
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise

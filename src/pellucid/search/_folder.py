@@ -34,6 +34,8 @@ from pellucid.vectors import VectorFile, read_npy
 FORMAT = 1
 MANIFEST = "manifest.json"
 INDEX = "index"
+# in the folder of a collection that an earlier version filled with prepared vectors
+PREPARED = "preprocessing.safetensors"
 OURS = re.compile(r"(vectors|items|deleted)-\d{6}\.(npy|parquet)|\.pellucid-.*")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pellucid.search._appearing import appearing, check_free
 from pellucid.search._folder import (
     FORMAT,
     INDEX,
+    PREPARED,
     CollectionError,
     Snapshot,
     alive_blocks,
@@ -28,12 +30,8 @@ from pellucid.search._folder import (
     write_manifest,
     write_segment,
 )
-from pellucid.search._lock import LOCK
 from pellucid.search.engines import Engine, make_engine
-from pellucid.vectors import Summary, summary
-
-# in the folder of a collection that an earlier version filled with prepared vectors
-PREPARED = "preprocessing.safetensors"
+from pellucid.vectors import Summary, VectorFile, summary
 
 
 class Collection:
@@ -104,9 +102,10 @@ class Collection:
         *,
         engine: str = "exact",
         engine_options: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
         **columns: Sequence[Any],
     ) -> Collection:
-        """Make a collection in a new or empty folder.
+        """Make a collection in a new or empty folder, or in the place of another one.
 
         Parameters
         ----------
@@ -120,6 +119,9 @@ class Collection:
             Name of what ranks the items, one of ``ENGINES``; kept with the collection.
         engine_options : dict, default=None
             Options of the engine, such as ``{"kind": "hnsw"}`` for "faiss"; kept with the collection.
+        overwrite : bool, default=False
+            Replace the collection that is in the folder, if there is one. It is whole until the new one is, also when
+            the process dies in between; what is no collection is never overwritten.
         **columns : sequence of length n
             What else belongs to the items, one value each: ``text``, ``labels`` (a list of names per item),
             ``thumbnail`` (bytes), or any other name.
@@ -137,21 +139,83 @@ class Collection:
             If there is no such engine, or it has no such option.
         """
         target = Path(folder)
-        if target.exists() and any(path.name != LOCK for path in target.iterdir()):
-            raise CollectionError(f"{target} is not empty; open the collection in it, or name another folder.")
+        there = check_free(target, overwrite)
+        rows = storable_vectors(vectors, None)
+        if there:
+            with appearing(target, overwrite) as place:
+                cls._empty(place, rows.shape[1], engine, engine_options)._append(rows, ids, columns)
+            return cls(target, engine, engine_options)
+        collection = cls._empty(target, rows.shape[1], engine, engine_options)
+        collection._append(rows, ids, columns)
+        return collection
+
+    @classmethod
+    def from_blocks(
+        cls,
+        folder: str | Path,
+        blocks: Iterable[VectorFile],
+        *,
+        engine: str = "exact",
+        engine_options: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+    ) -> Collection:
+        """Make a collection of more vectors than memory holds; the folder appears when it is complete.
+
+        Parameters
+        ----------
+        folder : str or path
+            Where to keep it.
+        blocks : iterable of pellucid.vectors.VectorFile
+            Vectors with their ids and columns, as :func:`pellucid.vectors.blocks` gives them.
+        engine : str, default="exact"
+            As for :meth:`create`.
+        engine_options : dict, default=None
+            As for :meth:`create`.
+        overwrite : bool, default=False
+            As for :meth:`create`.
+
+        Returns
+        -------
+        Collection
+            The collection, on disk.
+
+        Raises
+        ------
+        CollectionError
+            If the folder is not empty, there are no blocks, or one does not fit those before it.
+        ValueError
+            If there is no such engine, or it has no such option.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from pellucid import vectors
+        >>> from pellucid.search import Collection
+        >>> vectors.write("few.parquet", [[1.0, 0.0], [0.0, 1.0]], ids=["a", "b"])
+        >>> Collection.from_blocks(mkdtemp(), vectors.blocks("few.parquet")).ids
+        ['a', 'b']
+        """
+        collection: Collection | None = None
+        with appearing(Path(folder), overwrite) as place:
+            for block in blocks:
+                if collection is None:
+                    collection = cls._empty(place, block.vectors.shape[1], engine, engine_options)
+                collection._append(block.vectors, block.ids, block.columns)
+            if collection is None:
+                raise CollectionError(f"There are no blocks of vectors for {folder}; give at least one.")
+        return cls(folder, engine, engine_options)
+
+    @classmethod
+    def _empty(cls, folder: Path, dimension: int, engine: str, engine_options: Mapping[str, Any] | None) -> Collection:
         options = plain_options(engine_options or {})
         made = make_engine(engine, **options)
         made.ready()
-        rows = storable_vectors(vectors, None)
-        with changing(target, create=True):
-            if any(path.name != LOCK for path in target.iterdir()):
-                raise CollectionError(f"{target} is not empty; open the collection in it, or name another folder.")
+        with changing(folder, create=True):
+            check_free(folder, False)
             kept = {"engine": engine, "engine_options": made.storable_options(options)}
             start = {**kept, "generation": 0, "segments": [], "deleted": None}
-            write_manifest(target, {"format": FORMAT, "dimension": rows.shape[1], **start})
-        collection = cls(target, engine, options)
-        collection.add(rows, ids, **columns)
-        return collection
+            write_manifest(folder, {"format": FORMAT, "dimension": dimension, **start})
+        return cls(folder, engine, options)
 
     @classmethod
     def open(
@@ -197,6 +261,9 @@ class Collection:
         CollectionError
             If an id is taken, something does not fit, or somebody else changes the collection.
         """
+        self._append(vectors, ids, columns)
+
+    def _append(self, vectors: ArrayLike, ids: Sequence[str] | None, columns: Mapping[str, Any]) -> None:
         rows = storable_vectors(vectors, self.dimension)
         taken = len(self._now.rows)
         names = [str(i) for i in (range(taken, taken + len(rows)) if ids is None else ids)]
@@ -388,7 +455,8 @@ class Collection:
         """What the vectors went through before they came here, if that was written down; None for raw ones."""
         from pellucid import persistence
 
-        return persistence.load(self.folder / PREPARED) if (self.folder / PREPARED).is_file() else None
+        known = self._now.manifest.get("prepared", True) and (self.folder / PREPARED).is_file()
+        return persistence.load(self.folder / PREPARED) if known else None
 
     @property
     def engine(self) -> Engine:
