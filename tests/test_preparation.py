@@ -3,7 +3,8 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pellucid.concepts import zero_shot_labels
+from pellucid.concepts import zero_shot_labels, zero_shot_scores
+from pellucid.concepts.zero_shot import stands_out
 from pellucid.preparation import CenteredNormalizer, procrustes
 
 
@@ -90,6 +91,53 @@ def test_zero_shot_labels_are_the_nearest_words():
     ):
         with pytest.raises(ValueError, match=sentence):
             zero_shot_labels(*arguments)
+
+
+def test_scores_are_cosines_less_the_mean_of_their_row():
+    X, words = np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 5.0], [1.0, 1.0]])
+    unit = words / np.linalg.norm(words, axis=1, keepdims=True)
+    cosines = X / np.linalg.norm(X, axis=1, keepdims=True) @ unit.T
+    np.testing.assert_allclose(zero_shot_scores(X, words), cosines - cosines.mean(axis=1, keepdims=True))
+    templates = np.stack([words, 3 * words, words])
+    np.testing.assert_allclose(zero_shot_scores(X, templates), zero_shot_scores(X, words), atol=1e-12)
+    np.testing.assert_array_equal(zero_shot_labels(X, templates, 2), zero_shot_labels(X, words, 2))
+
+
+def test_rows_that_stand_out_for_nothing_have_no_concept():
+    rng = np.random.default_rng(0)
+    words = np.eye(4, 40)
+    X = 0.05 * rng.standard_normal((600, 40))
+    has = rng.random((600, 4)) < [0.1, 0.2, 0.3, 0.4]
+    X += has @ words
+    X[:50, :4], has[:50] = 0.05 * rng.standard_normal((50, 4)), False
+    found = zero_shot_labels(X[has.any(axis=1)], words)
+    assert (found == has[has.any(axis=1)]).mean() > 0.9
+    assert not stands_out(np.ones(100)).any()
+    assert stands_out(np.array([0.0, 0, 1])).tolist() == [False, False, True]
+    scores = np.concatenate([rng.normal(0, 1, 900), rng.normal(8, 0.5, 100)])
+    np.testing.assert_array_equal(stands_out(scores), stands_out(1e6 * scores - 3))
+    assert stands_out(scores)[900:].mean() > 0.99
+    assert stands_out(scores)[:900].mean() < 0.01
+    with pytest.raises(ValueError, match='whole number or "auto"'):
+        zero_shot_labels(X, words, "many")
+
+
+def test_rows_that_are_judged_again_are_labelled_better():
+    from pellucid.datasets import load_scenes
+
+    scenes = load_scenes()
+    train = scenes.split.train
+    X, Y = scenes.vectors[train], scenes.coarse[train]
+
+    def f1(labels):
+        return np.mean(2 * (Y & labels).sum(axis=0) / (Y.sum(axis=0) + labels.sum(axis=0)))
+
+    two, auto = (zero_shot_labels(X, scenes.concept_vectors, n) for n in (2, "auto"))
+    again = zero_shot_labels(X, scenes.concept_vectors, n_rounds=2)
+    assert f1(two) < f1(auto) < f1(again)
+    assert 0 < (~auto.any(axis=1)).mean() < 0.1
+    few = zero_shot_labels(X[:15], scenes.concept_vectors, n_rounds=1)  # too few to learn from
+    np.testing.assert_array_equal(few, zero_shot_labels(X[:15], scenes.concept_vectors))
 
 
 def test_zero_shot_labels_find_the_concepts_of_scenes():

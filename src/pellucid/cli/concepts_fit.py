@@ -43,6 +43,19 @@ class AtomNumber(click.ParamType):
         return int(number)
 
 
+class ActiveNumber(click.ParamType):
+    """A whole number of concepts, or "auto"."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value == "auto":
+            return "auto"
+        if not str(value).isdecimal() or int(value) < 1:
+            self.fail(f"{value!r} is neither a whole number from 1 on nor auto.", param, ctx)
+        return int(value)
+
+
 @click.command("fit")
 @vectors_argument
 @labels_option
@@ -53,8 +66,9 @@ class AtomNumber(click.ParamType):
     help="Instead of labels: a vectors file of the words for the concepts, made by the same embedding model.",
 )
 @click.option(
-    "--active", type=click.IntRange(min=1), default=2, show_default=True, help="Concepts per row that --words guesses."
-)
+    "--active", type=ActiveNumber(), default="auto", show_default=True,
+    help="Concepts per row that --words guesses; auto gives each row those it stands out for.",
+)  # fmt: skip
 @output_option
 @click.option(
     "--n-atoms", type=AtomNumber(), default=10, show_default=True,
@@ -79,7 +93,7 @@ def command(
     labels: tuple[str, ...],
     names: str | None,
     words: Path | None,
-    active: int,
+    active: int | str,
     output: Path,
     n_atoms: int | float | str,
     max_iter: int,
@@ -128,7 +142,7 @@ def fit(
     given: tuple[str, ...],
     names: str | None,
     words: Path | None,
-    active: int,
+    active: int | str,
     output: Path,
     settings: dict[str, Any],
     as_is: bool,
@@ -138,7 +152,8 @@ def fit(
 
     from pellucid import persistence
     from pellucid.cli.streaming import checked_blocks, spooled
-    from pellucid.concepts import ConceptSubspaces, zero_shot_labels
+    from pellucid.concepts import ConceptSubspaces, zero_shot_scores
+    from pellucid.concepts.zero_shot import labels_of_scores
 
     labels = Labels(given, names) if given else None
     columns = labels.columns if labels else ()
@@ -147,11 +162,13 @@ def fit(
     for block in checked_blocks(source, column, columns):
         rows += len(block.vectors)
         if labels is None:
-            guessed.append(zero_shot_labels(block.vectors, concept_vectors, active))
+            guessed.append(zero_shot_scores(block.vectors, concept_vectors))
         else:
             labels.add(block)
-    indicator, concepts = (np.concatenate(guessed), concepts) if labels is None else labels.result()
-    if labels is None:
+    if labels is not None:
+        indicator, concepts = labels.result()
+    else:
+        indicator = labels_of_scores(np.concatenate(guessed), active)
         kept = np.flatnonzero(indicator.any(axis=0))  # a word that no row is near to is not a concept of these rows
         indicator, concepts = indicator[:, kept], [concepts[j] for j in kept]
     settings["batch_size"] = batch_size(settings["batch_size"], rows)

@@ -7,7 +7,7 @@ from pellucid.concepts.model_selection import AtomCounts
 from pellucid.concepts.predicting import LabelErrors
 from pellucid.concepts.stability import Stability
 from pellucid.concepts.words import Vocabulary, WordConcept
-from pellucid.concepts.zero_shot import zero_shot_labels
+from pellucid.concepts.zero_shot import zero_shot_labels, zero_shot_scores
 
 __all__ = [
     "AtomCounts",
@@ -20,4 +20,5 @@ __all__ = [
     "Vocabulary",
     "WordConcept",
     "zero_shot_labels",
+    "zero_shot_scores",
 ]
