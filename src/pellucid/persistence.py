@@ -6,6 +6,9 @@ fitted attributes, and fitted arrays of text. Numeric fitted arrays are the file
 
 What a model does to raw rows first, its ``preparation_``, is the header's ``"preprocessing"``, written in the same way,
 and its tensors are named with ``preprocessing_.`` in front.
+
+A scikit-learn pipeline of such models is ``{"format": 2, "class": "Pipeline", "version": …, "params": {…}, "steps":
+[…]}``: each step a name and what a model's header says, its tensors named with ``steps.0.`` and so on in front.
 """
 
 from __future__ import annotations
@@ -25,11 +28,16 @@ from pellucid._core.saved import Fitted, SavedMixin
 
 __all__ = ["ModelFileError", "load", "save"]
 
-FORMAT = 1
+# of a model, and of a pipeline, of which earlier versions say that they cannot read it
+FORMAT, PIPELINE_FORMAT = 1, 2
 KEY = "pellucid"
 PREPARATION = "preparation_"
 # what its tensors are named with
 MARK = "preprocessing_."
+
+PIPELINE = "Pipeline"
+# a step that does nothing
+PASSED = "passthrough"
 
 # the classes that a file may name, and where each lives today; a name never changes once a file may hold it
 MODELS = {
@@ -68,14 +76,14 @@ def save(model: Any, path: str | Path) -> None:
     Parameters
     ----------
     model : estimator
-        A fitted model of this library.
+        A fitted model of this library, or a ``sklearn.pipeline.Pipeline`` of such models; its ``memory`` is not kept.
     path : str or Path
         Ends in .safetensors. A file that is there is replaced once the new one is complete.
 
     Raises
     ------
     TypeError
-        The model is not one of this library.
+        The model, or a step of the pipeline, is not one of this library.
     ValueError
         The path does not end in .safetensors, or the model has a parameter that a file cannot hold.
 
@@ -88,29 +96,69 @@ def save(model: Any, path: str | Path) -> None:
     [0.5, 0.5]
     """
     from safetensors.numpy import save as to_bytes
-    from sklearn.utils.validation import check_is_fitted
 
-    target = Path(path)
-    _check_ours(model)
+    target, whole = Path(path), _is_pipeline(model)
+    if not whole:
+        _check_ours(model)
     if target.suffix != ".safetensors":
         raise ValueError(f"Model files end in .safetensors, but the path is {str(path)!r}.")
-    check_is_fitted(model)
-    part, tensors = _describe(model)
-    header = {"format": FORMAT, "version": __version__, **part}
-    before = getattr(model, PREPARATION, None)
-    if before is not None:
-        _check_ours(before)
-        header["preprocessing"], arrays = _describe(before)
-        tensors |= {f"{MARK}{key}": array for key, array in arrays.items()}
+    part, tensors = _pipeline_parts(model) if whole else _model_parts(model)
+    header = {"format": PIPELINE_FORMAT if whole else FORMAT, "version": __version__, **part}
     payload = to_bytes(tensors, metadata={KEY: json.dumps(header, ensure_ascii=False, allow_nan=False)})
     with atomic_path(target) as temporary:
         temporary.write_bytes(payload)
 
 
 def _check_ours(model: Any) -> None:
-    name = type(model).__name__
-    if not isinstance(model, SavedMixin) or name not in MODELS:
+    if not _is_ours(model):
+        name = type(model).__name__
         raise TypeError(f"Only Pellucid's own models can be saved ({', '.join(sorted(MODELS))}), not {name}.")
+
+
+def _is_ours(model: Any) -> bool:
+    return isinstance(model, SavedMixin) and type(model).__name__ in MODELS
+
+
+def _model_parts(model: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of a fitted model, with those of what prepares its rows."""
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    header, tensors = _describe(model)
+    before = getattr(model, PREPARATION, None)
+    if before is not None:
+        _check_ours(before)
+        header["preprocessing"], arrays = _describe(before)
+        tensors |= {f"{MARK}{key}": array for key, array in arrays.items()}
+    return header, tensors
+
+
+def _is_pipeline(model: Any) -> bool:
+    return type(model).__name__ == PIPELINE and type(model).__module__ == "sklearn.pipeline"
+
+
+def _pipeline_parts(pipeline: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of a pipeline, all of whose steps are models of this library."""
+    steps: list[dict[str, Any]] = []
+    tensors: dict[str, np.ndarray] = {}
+    for i, (name, model) in enumerate(pipeline.steps):
+        if model is None or (isinstance(model, str) and model == PASSED):
+            steps.append({"name": name, "class": PASSED})
+            continue
+        if not _is_ours(model):
+            raise TypeError(
+                f"The step {name!r} of the pipeline is a {type(model).__name__}, which is no model of Pellucid "
+                f"({', '.join(sorted(MODELS))}): save the steps around it one by one, or do without it."
+            )
+        header, arrays = _model_parts(model)
+        steps.append({"name": name, **header})
+        tensors |= {f"{_step_mark(i)}{key}": array for key, array in arrays.items()}
+    params = {key: getattr(pipeline, key, None) for key in ("verbose", "transform_input")}
+    return {"class": PIPELINE, "params": _plain(params, "A parameter of the pipeline"), "steps": steps}, tensors
+
+
+def _step_mark(i: int) -> str:
+    return f"steps.{i}."
 
 
 def _describe(model: SavedMixin) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -148,7 +196,7 @@ def load(path: str | Path) -> Any:
     Returns
     -------
     estimator
-        The fitted model, of the class that was saved.
+        The fitted model, of the class that was saved; of a pipeline with all its steps.
 
     Raises
     ------
@@ -172,11 +220,45 @@ def load(path: str | Path) -> Any:
     form = header.get("format")
     if not isinstance(form, int) or isinstance(form, bool) or form < 1:
         raise ModelFileError(f"{source} does not say which format of model file it is.")
-    if form > FORMAT:
+    if form > PIPELINE_FORMAT:
         raise ModelFileError(
             f"{source} has model format {form}, written by Pellucid {header.get('version')}; "
-            f"this Pellucid, {__version__}, reads up to format {FORMAT}: upgrade it to load the file."
+            f"this Pellucid, {__version__}, reads up to format {PIPELINE_FORMAT}: upgrade it to load the file."
         )
+    build = _build_pipeline if form == PIPELINE_FORMAT else _build_model
+    return build(source, header, tensors)
+
+
+def _build_pipeline(source: Path, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    from sklearn.pipeline import Pipeline
+
+    steps, params = header.get("steps"), header.get("params")
+    if header.get("class") != PIPELINE or not isinstance(steps, list) or not steps or not isinstance(params, dict):
+        raise ModelFileError(f"{source} says that it is a pipeline, but not of which steps.")
+    names = [step.get("name") if isinstance(step, dict) else None for step in steps]
+    for name in names:
+        if not isinstance(name, str) or "__" in name or names.count(name) > 1:
+            raise ModelFileError(
+                f"{source} has a step named {name!r}, but names of steps are texts without '__', all different."
+            )
+    marks = [_step_mark(i) for i in range(len(steps))]
+    stray = [key for key in tensors if not key.startswith(tuple(marks))]
+    if stray:
+        raise ModelFileError(f"{source} has the array {min(stray)!r}, which belongs to no step.")
+    models = []
+    for step, mark in zip(steps, marks):
+        own = {key.removeprefix(mark): array for key, array in tensors.items() if key.startswith(mark)}
+        if step.get("class") == PASSED and not own:
+            models.append(PASSED)
+        else:
+            models.append(_build_model(source, step, own))
+    verbose, routed = params.get("verbose"), params.get("transform_input")
+    if not isinstance(verbose, bool) or not (routed is None or isinstance(routed, list)):
+        raise ModelFileError(f"{source} has parameters of a pipeline that cannot be.")
+    return Pipeline(list(zip(names, models)), verbose=verbose, transform_input=routed)
+
+
+def _build_model(source: Path, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     own = {key: array for key, array in tensors.items() if not key.startswith(MARK)}
     before = None
     if "preprocessing" in header:

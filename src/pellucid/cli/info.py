@@ -71,6 +71,9 @@ def model(path: Path) -> dict[str, Any]:
     from pellucid import persistence
 
     fitted = persistence.load(path)
+    if hasattr(fitted, "steps"):
+        steps = {name: step if isinstance(step, str) else type(step).__name__ for name, step in fitted.steps}
+        return {"kind": "model", "path": str(path), "class": type(fitted).__name__, "steps": steps}
     before = getattr(fitted, "preparation_", None)
     found: dict[str, Any] = {
         "kind": "model",
