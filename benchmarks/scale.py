@@ -13,8 +13,6 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,47 +81,32 @@ def measure(folder: Path, workers: int) -> dict[str, Any]:
         found |= {"rows": len(X), "parts": len(X.parts)}
         few = np.arange(4096)
         fit(Blocks(X.take(few), client=client), Y.take(few) > 0, 1)  # warm
-        with passes(client) as taken:
-            X.beside(Y).total(energy)
-            model = fit(X, Y, SWEEPS)
-            model.project(X, "concept 0").total(squares)
-        # how many rows each concept has, Gram matrices and signs are the start; then there is a pass for each sweep
-        assert len(taken) == 5 + SWEEPS, taken
-        pieces = {"read": taken[:1], "start": taken[1:4], "sweep": taken[4:-1], "project": taken[-1:]}
-        for name, pair in pieces.items():
-            times = len(pair) if name == "sweep" else 1
-            found[name], found[f"{name}_cpu"] = (sum(column) / times for column in zip(*pair))
+        fitted: list[ConceptSubspaces] = []
+        pieces = {
+            "read": lambda: X.beside(Y).total(energy),
+            "start": lambda: fit(X, Y, 0),
+            "sweep": lambda: fitted.append(fit(X, Y, SWEEPS)),
+            "project": lambda: fitted[0].project(X, "concept 0").total(squares),
+        }
+        for name, work in pieces.items():
+            spent, begun = sum(client.run(time.process_time).values()), time.perf_counter()
+            work()
+            found[name] = time.perf_counter() - begun
+            found[f"{name}_cpu"] = sum(client.run(time.process_time).values()) - spent
+        for name in ("sweep", "sweep_cpu"):  # that fit had the same start
+            found[name] = (found[name] - found[name.replace("sweep", "start")]) / SWEEPS
+        model = fitted[0]
         found["objective"] = model.objective_.tolist()
         found["memory"] = max(client.run(most_memory).values())
         found["memory_here"] = most_memory()
         found["sent_down"] = model.atoms_.nbytes * workers
         M = len(model.atoms_)
-        found["sent_up"] = len(X.parts) * (8 * (M * DIMENSION + M * M) + CONCEPTS * (8 + 4 * DIMENSION))
+        found["sent_up"] = len(X.parts) * 8 * (M * DIMENSION + M * M)
     return found
 
 
 def fit(X: Any, Y: Any, sweeps: int) -> ConceptSubspaces:
-    return ConceptSubspaces(ATOMS, update="bcd", max_iter=sweeps, tol=0, random_state=0, center=False).fit(X, Y)
-
-
-@contextmanager
-def passes(client: Any) -> Iterator[list[tuple[float, float]]]:
-    """Of every pass that adds something up, its seconds and those that the workers' processors spent on it."""
-    taken: list[tuple[float, float]] = []
-    plain = Blocks.total
-
-    def total(self: Blocks, function: Any) -> Any:
-        spent, begun = sum(client.run(time.process_time).values()), time.perf_counter()
-        result = plain(self, function)
-        took = time.perf_counter() - begun
-        taken.append((took, sum(client.run(time.process_time).values()) - spent))
-        return result
-
-    Blocks.total = total  # type: ignore[method-assign]
-    try:
-        yield taken
-    finally:
-        Blocks.total = plain  # type: ignore[method-assign]
+    return ConceptSubspaces(ATOMS, max_iter=sweeps, tol=0, center=False, presence=False).fit(X, Y)
 
 
 def energy(pair: tuple[np.ndarray, np.ndarray]) -> float:
@@ -152,11 +135,12 @@ def keep(found: dict[str, Any]) -> None:
         "",
         f"Printed by `python -m benchmarks.scale` on {facts['date']}, {facts['cores']} cores: {last['rows']:,} float32 "
         f"vectors of {DIMENSION} dimensions with {CONCEPTS} concepts in Parquet files of {FILE_ROWS:,} rows, "
-        f'`ConceptSubspaces({ATOMS}, update="bcd")` over `Blocks` on worker processes of one thread each. '
+        f"`ConceptSubspaces({ATOMS}, presence=False)` over `Blocks` on worker processes of one thread each, at commit "
+        f"{facts['commit']}. "
         "Rows a second, and in brackets rows for each second that a worker's processor spent, which is what a machine "
         "busy with other work does not slow down; reading is a pass that adds up all numbers, vectors and labels.",
         "",
-        "| workers | reading | start (two passes) | a sweep | a sweep / reading (processor) | projection "
+        "| workers | reading | start | a sweep | a sweep / reading (processor) | projection "
         "| most memory of a worker | of the caller |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
@@ -185,8 +169,8 @@ def keep(found: dict[str, Any]) -> None:
     lines += [
         "",
         f"Over the network, a sweep sends the atoms to a worker ({last['sent_down'] / last['workers'] / 1e3:.0f} kB) "
-        f"and brings back {last['parts']} sums of {last['sent_up'] / last['parts'] / 1e3:.0f} kB (AᵀA, AᵀX and a row a "
-        f"concept): {last['sent_up'] / 1e6:.1f} MB, where the data are {last['rows'] * DIMENSION * 4 / 1e9:.2f} GB.",
+        f"and brings back {last['parts']} sums of {last['sent_up'] / last['parts'] / 1e3:.0f} kB (AᵀA and "
+        f"AᵀX): {last['sent_up'] / 1e6:.1f} MB, where the data are {last['rows'] * DIMENSION * 4 / 1e9:.2f} GB.",
     ]
     if "1" in runs:
         lines += ["", billion(runs["1"])]
