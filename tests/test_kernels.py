@@ -271,7 +271,7 @@ def test_processors_of_both_levels_get_the_same_bits():
 # what integers may say: below a dimension, or rising from zero to one (as offsets)
 BELOW = {
     "members": "m", "support": "rows", "labels": "m", "active": "K", "codes": "entries", "indices": "n", "head": "n",
-    "tail": "n", "chosen": "n", "subsets": "n", "best": "n", "rows": "n", "places": "count", "order": "n",
+    "tail": "n", "chosen": "n", "subsets": "n", "best": "n", "rows": "n", "places": "count", "order": "n", "index": "m",
 }  # fmt: skip
 RISING = {"offsets": "m", "begin": "count", "starts": "count", "pointers": "count", "indptr": "edges"}
 OF_ITS_OWN = {  # where a name means something else

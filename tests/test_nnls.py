@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from pellucid.solvers import Cone, nnls, nnls_gram
+from pellucid.solvers.own_atoms import nnls_of_own
 from support.oracles import nonnegative_least_squares
 
 
@@ -356,3 +357,31 @@ def test_a_cone_made_ready_projects_as_nnls_does(rng, dtype):
     np.testing.assert_allclose(cone.project(X[:1]), expected[:1], rtol=1e-5, atol=1e-6)
     atoms[:] = 0
     np.testing.assert_array_equal(cone.project(X), expected, "the cone keeps its own atoms")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1), st.integers(0, 12), st.integers(1, 9), st.floats(0, 1), st.floats(0, 0.5),
+    st.sampled_from([np.float32, np.float64]),
+)  # fmt: skip
+def test_rows_with_atoms_of_their_own_are_solved_as_each_alone(seed, n, d, ridge, sparsity, dtype):
+    rng = np.random.default_rng(seed)
+    X, atoms = rng.standard_normal((n, d)).astype(dtype), rng.standard_normal((15, d)).astype(dtype)
+    own = [np.sort(rng.permutation(15)[: rng.integers(0, 6)]) for _ in range(n)]
+    starts = np.concatenate([[0], np.cumsum([len(mine) for mine in own])]).astype(np.int64)
+    index = np.concatenate([*own, []]).astype(np.int64)
+    codes = rng.exponential(size=len(index)).astype(dtype)
+    nnls_of_own(X, atoms, starts, index, codes, ridge=ridge, sparsity=sparsity)
+    for row, mine, first, last in zip(X, own, starts, starts[1:]):
+        if not len(mine):
+            continue
+        wanted = nnls(row[None], atoms[mine], ridge=ridge, sparsity=sparsity).codes[0]
+        close = 1e-7 if dtype == np.float64 else 1e-3
+        np.testing.assert_allclose(codes[first:last] @ atoms[mine], wanted @ atoms[mine], atol=close * (1 + d))
+        assert (codes[first:last] >= 0).all()
+
+
+def test_a_row_that_is_no_number_is_named_also_with_atoms_of_its_own():
+    X, starts = np.array([[1.0, 2.0], [np.nan, 1.0]]), np.array([0, 2, 4])
+    with pytest.raises(ValueError, match="X"):
+        nnls_of_own(X, np.eye(2), starts, np.array([0, 1, 0, 1]), np.zeros(4))

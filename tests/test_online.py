@@ -50,13 +50,21 @@ def test_codes_with_a_price_are_those_of_the_lasso_of_each_row(seed, price, digi
 
 
 @pytest.mark.parametrize("sparsity", [0.0, 0.1])
-def test_many_atoms_are_coded_in_groups_and_give_the_same(monkeypatch, sparsity):
-    X, Y, atoms, groups = planted_cones(80, 12, 6, 3, noise=0.2)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_use_few_of_many_atoms_have_the_same_codes(monkeypatch, sparsity, dtype):
+    X, Y, atoms, groups = planted_cones(80, 30, 12, 3, noise=0.2)
+    X, atoms = (3 * X).astype(dtype), unit(atoms).astype(dtype)
     Y[5] = False
-    whole = solve_codes(X, Y, atoms, groups, sparsity=sparsity)
+    whole = solve_codes(X, Y, atoms, groups, 0.1, sparsity=sparsity)
     monkeypatch.setattr("pellucid.concepts.coding.MANY_ATOMS", 4)
-    monkeypatch.setattr("pellucid.concepts.coding.GROUP_ATOMS", 8)
-    np.testing.assert_allclose(solve_codes(X, Y, atoms, groups, sparsity=sparsity), whole, atol=1e-8)
+    thin = solve_codes(X, Y, atoms, groups, 0.1, sparsity=sparsity, thin=True)
+    assert sparse.issparse(thin)
+    assert not thin[[5]].nnz
+    close = 1e-8 if dtype == np.float64 else 1e-4
+    np.testing.assert_allclose(thin.toarray(), whole, atol=close)
+    again = solve_codes(X, Y, atoms, groups, 0.1, init=whole, sparsity=sparsity)
+    np.testing.assert_allclose(again, whole, atol=close)
+    assert not sparse.issparse(solve_codes(X, np.ones_like(Y), atoms, groups, 0.1, thin=True))  # they use all
 
 
 def test_rows_without_a_concept_have_no_codes():
@@ -99,8 +107,10 @@ def test_sums_are_the_same_dense_and_sparse_with_and_without_the_worst_rows(monk
     X, Y, atoms, groups = planted_cones(300, 12, noise=0.3)
     learner = Learner(unit(atoms), groups, sparsity=0.05)
     dense, light = code_sums(learner, (X, Y)), code_sums(learner, (X, Y), worst=False)
-    monkeypatch.setattr("pellucid.concepts.sums.SPARSE_ATOMS", 1)
-    thin = code_sums(learner, (X, Y))
+    monkeypatch.setattr("pellucid.concepts.coding.MANY_ATOMS", 1)
+    monkeypatch.setattr("pellucid.concepts.coding.DEARER", 0)
+    thin, lean = code_sums(learner, (X, Y)), code_sums(learner, (X, Y), worst=False)
+    assert lean.error == pytest.approx(dense.error)
     codes = learner.codes(X, Y)
     np.testing.assert_allclose(dense.grams, codes.T @ codes, atol=1e-9)
     np.testing.assert_allclose(thin.grams.toarray(), dense.grams, atol=1e-9)
@@ -199,9 +209,9 @@ def test_codes_that_are_sparse_make_the_same_fit(monkeypatch):
     X, Y, *_ = planted_cones(400, 12, noise=0.1)
     make = lambda: ConceptSubspaces(3, center=False, presence=False, max_iter=3).fit(X, Y)  # noqa: E731
     dense = make()
-    for module in ("sums", "online"):
-        monkeypatch.setattr(f"pellucid.concepts.{module}.SPARSE_ATOMS", 1)
+    monkeypatch.setattr("pellucid.concepts.online.SPARSE_ATOMS", 1)
     monkeypatch.setattr("pellucid.concepts.coding.MANY_ATOMS", 1)
+    monkeypatch.setattr("pellucid.concepts.coding.DEARER", 0)
     np.testing.assert_allclose(make().atoms_, dense.atoms_, atol=1e-6)
 
 

@@ -355,13 +355,14 @@ def test_a_concept_may_be_called_all():
     assert model.encode(X, "all")[:, model.groups_ != 0].any()
 
 
-def test_many_atoms_are_coded_in_groups_and_give_the_same(monkeypatch):
+def test_many_atoms_and_many_rows_give_the_same(monkeypatch):
     X, Y = noisy_cones(150, dtype=np.float64)
     model = ConceptSubspaces(4, presence=False).fit(X, Y)
     rng = np.random.default_rng(0)
     active = rng.random(Y.shape) < 0.4
     plain = model.encode(X, active), model.shares(X, active)
     monkeypatch.setattr("pellucid.concepts.coding.MANY_ATOMS", 6)
+    monkeypatch.setattr("pellucid.concepts.coding.DEARER", 0)
     monkeypatch.setattr("pellucid.concepts.cones.CODE_NUMBERS", 100)
     np.testing.assert_allclose(model.encode(X, active), plain[0], atol=1e-8)
     np.testing.assert_allclose(model.shares(X, active), plain[1], atol=1e-8)

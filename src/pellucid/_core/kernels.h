@@ -30,6 +30,10 @@ EXPORTED int64_t TYPED(solve_rows)(int64_t n, int64_t m, int64_t masks, const RE
                                    const double lengths[m], const uint8_t mask[masks * m], const double alpha[m],
                                    const double lower[m], const double upper[m], REAL codes[n * m], double kkt[n],
                                    double tol, int64_t max_iter);
+EXPORTED int64_t TYPED(solve_few)(int64_t n, int64_t d, int64_t m, int64_t count, const REAL X[n * d],
+                                  const REAL atoms[m * d], const int64_t starts[n + 1], const int64_t index[count],
+                                  double ridge, double alpha, REAL codes[count], double kkt[n], double tol,
+                                  int64_t max_iter);
 EXPORTED int64_t TYPED(pursue_rows)(int64_t n, int64_t m, int64_t n_groups, const REAL C[n * m], const double G[m * m],
                                     const double lengths[m], const int64_t members[m],
                                     const int64_t offsets[n_groups + 1], int64_t steps, int64_t room, double lower,

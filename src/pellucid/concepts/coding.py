@@ -6,15 +6,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from pellucid._core.arrays import unit_rows
 from pellucid.concepts.labels import Indicator
 from pellucid.solvers import nnls
+from pellucid.solvers.own_atoms import nnls_of_own
 
 Floats = NDArray[Any]
 
-# atoms from which on rows with few active concepts are coded over theirs alone, in groups that have about so many
-MANY_ATOMS, GROUP_ATOMS = 1024, 128
+# atoms from which on rows may be coded over their own alone; and how many products with those of its own, which are of
+# float64 and one by one, take as long as one with all
+MANY_ATOMS, DEARER = 512, 2
 # rows that are that close to unit length need not be brought to it
 UNIT = 1e-5
 # codes of rows of unit length that count as none
@@ -34,22 +37,65 @@ def solve_codes(
     ridge: float = 0.0,
     init: Floats | None = None,
     sparsity: float = 0.0,
-) -> Floats:
+    thin: bool = False,
+) -> Any:
     """Codes (n, M) of rows with concepts Y (n, S), least of ½‖x − aB‖² + ½ρ‖a‖² + α‖x‖·Σa over a ≥ 0.
 
-    The price of a coefficient grows with its row, so that a row twice as long has codes twice as large. Where there are
-    many atoms, rows that use the same ones go together, so that no product with all of them is made.
+    The price of a coefficient grows with its row, so that a row twice as long has codes twice as large. With ``thin``
+    the codes of rows that use few of many atoms come as a sparse array.
     """
+    codes: Any
+    solve = _own_codes if few_of_many(Y, groups) else _codes
     if sparsity == 0:
-        return _codes(X, Y, atoms, groups, ridge, init, 0.0)
-    lengths = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
-    if (np.abs(lengths - 1) <= UNIT).all():
-        codes = _codes(X, Y, atoms, groups, ridge, init, sparsity)
+        codes = solve(X, Y, atoms, groups, ridge, init, 0.0)
     else:
-        start = None if init is None else init / np.where(lengths > 0, lengths, 1)
-        codes = lengths * _codes(unit_rows(X), Y, atoms, groups, ridge, start, sparsity)
-    codes[codes < NOTHING * lengths] = 0  # else an atom may move for the sake of round-off
-    return np.asarray(codes)
+        lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+        if (np.abs(lengths - 1) <= UNIT).all():
+            codes = solve(X, Y, atoms, groups, ridge, init, sparsity)
+        else:
+            start = None if init is None else init / np.where(lengths > 0, lengths, 1)[:, None]
+            codes = solve(unit_rows(X), Y, atoms, groups, ridge, start, sparsity)
+            codes = codes.multiply(lengths[:, None]).tocsr() if sparse.issparse(codes) else codes * lengths[:, None]
+        if sparse.issparse(codes):  # else an atom may move for the sake of round-off
+            codes.data[codes.data < NOTHING * np.repeat(lengths, np.diff(codes.indptr))] = 0
+            codes.eliminate_zeros()
+        else:
+            codes[codes < NOTHING * lengths[:, None]] = 0
+    return codes if thin or not sparse.issparse(codes) else codes.toarray()
+
+
+def few_of_many(Y: Indicator, groups: NDArray[np.int64]) -> bool:
+    """Whether it costs less to multiply the atoms of each row with each other than all atoms once, and all rows."""
+    M = len(groups)
+    if M < MANY_ATOMS:
+        return False
+    used = Y @ np.bincount(groups, minlength=Y.shape[1])
+    return bool(DEARER * np.square(used, dtype=np.float64).sum() <= M * (M + len(Y)))
+
+
+def _own_codes(
+    X: Floats,
+    Y: Indicator,
+    atoms: Floats,
+    groups: NDArray[np.int64],
+    ridge: float,
+    init: Floats | None,
+    sparsity: float,
+) -> Any:
+    """Codes as a sparse array: every row over the atoms of its concepts, as if there were no others."""
+    M = len(groups)
+    member = sparse.csr_array((np.ones(M, dtype=np.int8), (groups, np.arange(M))), shape=(Y.shape[1], M))
+    uses = sparse.csr_array(sparse.csr_array(Y, dtype=np.int8) @ member)
+    uses.sort_indices()
+    dtype = np.result_type(X, atoms)
+    starts, index = uses.indptr.astype(np.int64), uses.indices.astype(np.int64)
+    if init is None:
+        codes = np.zeros(len(index), dtype=dtype)
+    else:
+        codes = np.asarray(init[np.repeat(np.arange(len(Y)), np.diff(starts)), index], dtype=dtype)
+    rows, every = (np.ascontiguousarray(array, dtype=dtype) for array in (X, atoms))
+    nnls_of_own(rows, every, starts, index, codes, ridge=ridge, sparsity=sparsity)
+    return sparse.csr_array((codes, uses.indices, uses.indptr), shape=(len(X), M))
 
 
 def _codes(
@@ -69,26 +115,4 @@ def _codes(
             some, names = np.unique(groups[mine], return_inverse=True)
             codes[:, mine] = _codes(X, Y[:, some], atoms[mine], names, ridge, None, sparsity)
         return codes
-    if M <= MANY_ATOMS or init is not None:
-        return nnls(X, atoms, atom_mask(Y, groups), ridge=ridge, sparsity=sparsity, init=init).codes
-    codes = np.zeros((len(X), len(groups)), dtype=X.dtype)
-    for rows in together(Y, max(1, GROUP_ATOMS * Y.shape[1] // len(groups))):
-        mine = np.flatnonzero(np.asarray(Y[rows].any(axis=0))[groups])
-        if len(mine):
-            mask = Y[rows][:, groups[mine]]
-            codes[np.ix_(rows, mine)] = nnls(X[rows], atoms[mine], mask, ridge=ridge, sparsity=sparsity).codes
-    return codes
-
-
-def together(active: Indicator, most: int) -> list[NDArray[np.int64]]:
-    """Rows that share concepts, in groups that have at most so many concepts (or one row)."""
-    order = np.lexsort(np.packbits(active, axis=1).T[::-1])
-    groups, first = [], 0
-    seen = np.zeros(active.shape[1], dtype=bool)
-    for place, row in enumerate(order):
-        both = seen | active[row]
-        if place > first and both.sum() > most:
-            groups.append(np.sort(order[first:place]))
-            first, both = place, active[row].copy()
-        seen = both
-    return [*groups, np.sort(order[first:])] if len(order) else groups
+    return nnls(X, atoms, atom_mask(Y, groups), ridge=ridge, sparsity=sparsity, init=init).codes

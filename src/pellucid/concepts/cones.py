@@ -101,9 +101,8 @@ class Cones:
         [[3.0, 0.0]]
         """
         if method == "nnls" and active is not None:
-            return solve_codes(
-                X, self.active(active, len(X)), self.atoms.astype(X.dtype, copy=False), self.groups, self.ridge
-            )
+            allowed, atoms = self.active(active, len(X)), self.atoms.astype(X.dtype, copy=False)
+            return np.asarray(solve_codes(X, allowed, atoms, self.groups, self.ridge))
         atoms = self.atoms.astype(X.dtype, copy=False)
         if method == "nnls":
             return nnls(X, atoms, ridge=self.ridge).codes

@@ -174,7 +174,7 @@ def update_atoms(
     return Sweep(error, ridge * float(np.vdot(codes, codes)), reseeded, largest)
 
 
-def residual(X: Floats, codes: Floats, atoms: Floats) -> Floats:
+def residual(X: Floats, codes: Any, atoms: Floats) -> Floats:
     """R = X − AB, in the widest precision of the three."""
     R = np.empty(X.shape, dtype=np.result_type(X, codes, atoms))
 
@@ -305,11 +305,11 @@ class Learner:
     ridge: float = 0.0
     sparsity: float = 0.0
 
-    def codes(self, X: Floats, Y: Indicator, init: Floats | None = None) -> Floats:
-        """Codes of rows over the atoms of their concepts (Eq. 5)."""
-        return solve_codes(X, Y, self.atoms, self.groups, self.ridge, init, self.sparsity)
+    def codes(self, X: Floats, Y: Indicator, init: Floats | None = None, thin: bool = False) -> Any:
+        """Codes of rows over the atoms of their concepts (Eq. 5); with ``thin`` as a sparse array, if they are few."""
+        return solve_codes(X, Y, self.atoms, self.groups, self.ridge, init, self.sparsity, thin)
 
-    def price(self, X: Floats, codes: Floats) -> float:
+    def price(self, X: Floats, codes: Any) -> float:
         """Σ 2α‖x‖·Σa, what sparsity adds to the squared error."""
         if self.sparsity == 0:
             return 0.0

@@ -22,7 +22,7 @@ FOLDS = 5
 # inverse penalties to choose from, the strongest penalty first
 STRENGTHS = (1.0, 10.0, 100.0)
 # rows that a penalty is chosen on, at most; and rows × concepts from which on two folds must do
-CHOICE_ROWS, CHOICE_NUMBERS = 10_000, 2_000_000
+CHOICE_ROWS, CHOICE_NUMBERS = 10_000, 200_000
 # numbers in the rows that presence is learned from, at most: more rows would tell little more
 NUMBERS = 1 << 26
 # logits are counted in bins of an eighth, from −16 to 16

@@ -25,6 +25,8 @@ Pair = tuple[Floats, Any]
 SUM_ROWS, LEAST_ROWS = 2048, 256
 # atoms from which on AᵀA is sparse: few of so many are ever used together
 SPARSE_ATOMS = 2048
+# atoms that turn after one product with all others, and of a large one how many are a thread's
+RUN_ATOMS, PRODUCT_ROWS, MANY_NUMBERS = 32, 16, 1 << 18
 # numbers in the codes that are held at a time
 CODE_NUMBERS = 1 << 23
 # rounds over all atoms with the same codes: they cost nothing beside the pass, and spare some
@@ -83,14 +85,17 @@ def code_sums(learner: Learner, block: Pair, worst: bool = True) -> CodeSums:
 
 
 def _chunk_sums(learner: Learner, X: Floats, Y: NDArray[np.bool_], worst: bool) -> CodeSums:
-    codes = learner.codes(X, Y)
+    codes = learner.codes(X, Y, thin=True)
     energy = float(np.einsum("ij,ij->", X, X, dtype=np.float64))
-    grams, products = _sparse_sums(codes, X) if codes.shape[1] >= SPARSE_ATOMS else _dense_sums(codes, X)
+    thin = sparse.issparse(codes)
+    grams, products = _sparse_sums(codes, X) if thin else _dense_sums(codes, X)
     price = learner.price(X, codes)
-    if not worst:
+    if not worst and not thin:
         return CodeSums(grams, products, energy, squared_error(grams, products, energy, learner.atoms), price)
     R = residual(X, codes, learner.atoms)
     errors = np.einsum("ij,ij->i", R, R, dtype=np.float64)
+    if not worst:
+        return CodeSums(grams, products, energy, float(errors.sum()), price)
     most, rows = np.zeros(Y.shape[1]), np.zeros((Y.shape[1], X.shape[1]), dtype=X.dtype)
     for j in np.flatnonzero(Y.any(axis=0)):
         members = np.flatnonzero(Y[:, j])
@@ -101,7 +106,8 @@ def _chunk_sums(learner: Learner, X: Floats, Y: NDArray[np.bool_], worst: bool) 
 
 def squared_error(grams: Any, products: Floats, energy: float, B: Floats) -> float:
     """‖X − AB‖² from sums."""
-    return max(0.0, energy - 2 * float(np.vdot(products, B)) + float(np.vdot(grams @ B, B)))
+    with one_blas_thread():
+        return max(0.0, energy - 2 * float(np.vdot(products, B)) + float(np.vdot(grams @ B, B)))
 
 
 def _dense_sums(codes: Floats, X: Floats) -> tuple[Any, NDArray[np.float64]]:
@@ -122,8 +128,8 @@ def _dense_sums(codes: Floats, X: Floats) -> tuple[Any, NDArray[np.float64]]:
     return np.asarray(grams), np.asarray(products)
 
 
-def _sparse_sums(codes: Floats, X: Floats) -> tuple[Any, NDArray[np.float64]]:
-    used = sparse.csr_array(codes).astype(np.float64)
+def _sparse_sums(codes: Any, X: Floats) -> tuple[Any, NDArray[np.float64]]:
+    used = codes.astype(np.float64)
     return sparse.csr_array(used.T @ used), np.asarray(used.T @ X.astype(np.float64))
 
 
@@ -144,27 +150,34 @@ def turn_atoms(grams: Any, products: Floats, B: Floats, groups: NDArray[np.int64
     """Every atom that is used to its optimum, or those of ``only`` one concept, one after the other and in place; the
     longest way that one moved.
 
-    With all others fixed ‖X − AB‖² is least at b_m + (AᵀX − AᵀA·B)_m / (AᵀA)_mm, up to length. What atoms of other
-    concepts take away is one product for a whole concept.
+    With all others fixed ‖X − AB‖² is least at b_m + (AᵀX − AᵀA·B)_m / (AᵀA)_mm, up to length. What atoms outside of
+    a run take away is one product for the whole run.
     """
     longest = 0.0
+    mine = np.arange(len(B)) if only is None else np.flatnonzero(groups == only)
+    cuts = np.flatnonzero(np.diff(mine) > 1) + 1
     with one_blas_thread():
-        for first, last in concept_slices(groups):
-            if only is not None and groups[first] != only:
-                continue
-            mine = slice(first, last)
-            rows = grams[mine]
-            rest = products[mine] - rows @ B
-            own = rows[:, mine]
-            own = np.ascontiguousarray(own.toarray() if sparse.issparse(own) else own)
-            longest = max(longest, turn_group(own, rest, B[mine]))
+        for beside in np.split(mine, cuts):
+            for first in range(0, len(beside), RUN_ATOMS):
+                run = slice(beside[first], beside[min(first + RUN_ATOMS, len(beside)) - 1] + 1)
+                rows = grams[run]
+                rest = products[run] - _product(rows, B)
+                own = rows[:, run]
+                own = np.ascontiguousarray(own.toarray() if sparse.issparse(own) else own)
+                longest = max(longest, turn_group(own, rest, B[run]))
     return longest
 
 
-def concept_slices(groups: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Where the atoms of each concept begin and end."""
-    edges = np.flatnonzero(np.diff(groups, prepend=-1, append=-1))
-    return list(zip(edges[:-1].tolist(), edges[1:].tolist()))
+def _product(rows: Any, B: Floats) -> Floats:
+    """Rows of AᵀA times B; where that is much, some rows on a thread each."""
+    out = np.empty((rows.shape[0], B.shape[1]))
+
+    def part(start: int, stop: int) -> None:
+        out[start:stop] = rows[start:stop] @ B
+
+    size = PRODUCT_ROWS if B.size >= MANY_NUMBERS else len(out)
+    run_rows(part, len(out), min_rows=size, max_rows=size)
+    return out
 
 
 def reseed(B: Floats, idle: NDArray[np.bool_], groups: NDArray[np.int64], sums: CodeSums) -> list[int]:

@@ -104,7 +104,7 @@ class Sweeps:
             error = learner.error(X, self.Y, state.codes)
         elif self.sums:
             state.sums = found = self.both.total(partial(code_sums, learner))
-            error = found.error + learner.ridge * float(np.trace(found.grams))
+            error = found.error + learner.ridge * float(found.grams.diagonal().sum())
         else:
             error = float(self.both.total(partial(block_error, learner)))
         state.history.append(error / len(self))

@@ -91,7 +91,7 @@ def gram(atoms: FloatMatrix) -> NDArray[np.float64]:
     """Inner products of the atoms, in float64 whatever they are."""
     wide = atoms.astype(np.float64, copy=False)
     work = len(wide) ** 2 * wide.shape[1]  # little is done on one thread anyway, much is worth a spin afterwards
-    with one_blas_thread() if 1 << 20 < work < 1 << 28 else nullcontext():
+    with one_blas_thread() if 1 << 18 < work < 1 << 28 else nullcontext():
         return np.asarray(wide @ wide.T)
 
 
