@@ -1,8 +1,7 @@
 """Concepts that can be trusted: learning, presence, exclusion, search and explanations beside the strongest plain way
 to the same, on sets that were looked at while defaults were chosen and on sets that were not.
 
-Scenes ships; the others are found through PELLUCID_DATA. Kept back (nobody looked at them before the defaults stood):
-Flickr8k"""
+Scenes ships; the others are found through PELLUCID_DATA. PELLUCID_CLEANLAB_PYTHON names a Python with cleanlab."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,10 +20,12 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.harness import circumstances
-from benchmarks.problems import grouped
+from benchmarks.presence_scale import excluded, many, speed
+from benchmarks.presence_sets import Set, sets, shown
 from pellucid import ConceptSubspaces
 from pellucid._core.arrays import unit_rows
 from pellucid._core.threads import one_blas_thread
+from pellucid.concepts import WordConcept
 from pellucid.concepts.stability import match
 from pellucid.metrics import average_precision, concept_retrieval, top_k
 from pellucid.search import explain
@@ -33,100 +33,6 @@ from pellucid.search.wanted import Asked, Learned, wanted
 
 SEEDS = range(5)
 COVERAGE = 0.9
-
-
-@dataclass(frozen=True)
-class Set:
-    """Raw rows (train, test, pool) with concepts, and fine labels where there are any."""
-
-    name: str
-    kept_back: bool
-    names: list[str]
-    train: Any
-    Y: Any
-    queries: Any
-    query_Y: Any
-    pool: Any
-    pool_Y: Any
-    fine: tuple[Any, Any, Any] | None = None
-
-
-def sets() -> list[Set]:
-    found = [from_task("scenes", False)]
-    for make in (
-        lambda: from_task("coco_captions", False),
-        clip,
-        lambda: from_task("flickr8k", True),
-        isolet,
-        jeopardy,
-    ):
-        try:
-            found.append(make())
-        except (FileNotFoundError, ValueError, KeyError, OSError) as error:
-            print(f"not run: {error}")
-    return found
-
-
-def from_task(name: str, kept_back: bool) -> Set:
-    from reproductions import common
-    from reproductions.data import DatasetNotFound
-
-    try:
-        task = getattr(common, name)()
-    except DatasetNotFound as error:
-        raise FileNotFoundError(str(error)) from error
-    parts = task.train, task.queries, task.candidates
-    fine = (task.queries.fine, task.candidates.fine, task.fine_to_coarse)
-    return Set(
-        task.name, kept_back, task.concept_names, *(part for p in parts for part in (p.raw, p.coarse)), fine
-    )  # fmt: skip
-
-
-def archive(name: str) -> Any:
-    return np.load(Path(os.environ.get("PELLUCID_DATA", ".")) / name, allow_pickle=False)
-
-
-def clip() -> Set:
-    """985 images by CLIP: 500 train; queries and pool from the rest."""
-    data = archive("flickr8k_clip.npz")
-    kept = data["coarse"].any(axis=0)
-    under = kept[data["fine_to_coarse"]]
-    order = np.random.default_rng(0).permutation(len(data["coarse"]))
-    train, queries, pool = order[:500], order[500:740], order[740:]
-    X, Y, F = data["vectors"].astype(np.float32), data["coarse"][:, kept].astype(bool), data["fine"][:, under] > 0
-    names = [str(name) for name, keep in zip(data["coarse_names"], kept) if keep]
-    fine = (F[queries], F[pool], (np.cumsum(kept) - 1)[data["fine_to_coarse"][under]])
-    parts = [part for rows in (train, queries, pool) for part in (X[rows], Y[rows])]
-    return Set("CLIP Flickr8k", False, names, *parts, fine)
-
-
-def isolet() -> Set:
-    """Spoken letters as raw features: groups of letters that sound alike overlap with vowels, so rows have several."""
-    data = archive("isolet.npz")
-    letters = np.array([chr(96 + int(y)) for y in data["y"]])
-    groups = {
-        "ends in ee": "bcdegptvz", "ends in ay": "ahjk", "begins with e": "flmnsx", "one vowel": "aeiou", "i or "
-        "y": "iy",
-        "hisses": "cfhsxz", "stops": "bdgkpqt", "hums": "lmnr", "q or u or w": "quw",
-    }  # fmt: skip
-    Y = np.array([[letter in group for group in groups.values()] for letter in letters])
-    keep = Y.any(axis=1)
-    train, rest = np.flatnonzero((data["part"] != 5) & keep), np.flatnonzero((data["part"] == 5) & keep)
-    queries, pool = rest[::3], np.setdiff1d(rest, rest[::3])
-    X = data["X"].astype(np.float32)
-    parts = [part for rows in (train, queries, pool) for part in (X[rows], Y[rows])]
-    return Set("ISOLET, sounds", True, list(groups), *parts)
-
-
-def jeopardy() -> Set:
-    """Quiz questions by OpenAI-style vectors, 40 categories, one each."""
-    data = archive("jeopardy_openai.npz")
-    names, label = np.unique(data["category"], return_inverse=True)
-    order = np.random.default_rng(0).permutation(len(label))
-    train, queries, pool = order[:6000], order[6000:7000], order[7000:]
-    X, Y = data["vectors"].astype(np.float32), label[:, None] == np.arange(len(names))
-    parts = [part for rows in (train, queries, pool) for part in (X[rows], Y[rows])]
-    return Set("Jeopardy, 40 categories", True, [str(name) for name in names], *parts)
 
 
 # learning
@@ -272,7 +178,7 @@ def exclusion(data: Set, model: Any, probe: Any) -> list[str]:
         "nothing": lambda x, j: x @ P.T,
         "the concept's part taken out (projection)": lambda x, j: unit_rows(model.cones.remove(x, data.names[j])) @ P.T,
         "minus the mean difference": lambda x, j: (x - gaps[j]) @ P.T,
-        "negative example (2x − mean of rows that have it)": lambda x, j: (
+        "negative examples as Qdrant averages them (2x − mean of rows with it)": lambda x, j: (
             unit_rows(2 * x - T[data.Y[:, j]].mean(axis=0)) @ P.T
         ),
         "filter: logistic regression < ½, then cosine": lambda x, j: x @ P.T - 10.0 * (likely[j] >= 0.5),
@@ -329,6 +235,46 @@ def searching(data: Set, model: Any, probe: Any) -> list[str]:
         general, sub = retrieval(data, None, lambda rows, j, score=score: score(Q[rows[:, 0].astype(int)], j))
         lines.append(f"| {shown(data)} | {title} | {general:.3f} | {sub:.3f} | {(general + sub) / 2:.3f} |")
     return lines
+
+
+# concepts from words, no labels
+
+
+def from_words(data: Set, model: Any) -> list[str]:
+    """A concept that is made of its fine labels' words, as far as the vocabulary has them, beside other ways."""
+    if data.words is None or data.kinds is None:
+        return []
+    known = data.words.vocabulary
+    Q, P = unit_rows(model.prepare(data.queries)), unit_rows(model.prepare(data.pool))
+    lists = [[found for word in words if len(found := data.words.like(word))] for words in data.kinds]
+    begun = time.perf_counter()
+    made = [concept_of(known, name, words) for name, words in zip(data.names, lists)]
+    for concept in made:
+        concept.looked_for(Q[:1])
+    took = (time.perf_counter() - begun) / len(made)
+    halves = [concept_of(known, name, words[::2]) for name, words in zip(data.names, lists)]
+    ways = {
+        "cosine": lambda x, j: x,
+        "the query moved towards the word (x + w)": lambda x, j: x + made[j].direction,
+        "the query moved towards the mean of the list": lambda x, j: x + unit_rows(made[j].vectors.sum(axis=0)[None]),
+        "**ours**, half of the list": lambda x, j: halves[j].looked_for(x),
+        f"**ours**, the list ({1e3 * took:.2g} ms to make)": lambda x, j: made[j].looked_for(x),
+        "projection, learned from labels": lambda x, j: unit_rows(model.cones.project(x, data.names[j])),
+    }
+    lines = []
+    for title, looked_for in ways.items():
+        score = lambda rows, j, look=looked_for: look(Q[rows[:, 0].astype(int)], j) @ P.T  # noqa: E731
+        general, sub = retrieval(data, None, score)
+        share = sum(map(len, lists)) / sum(map(len, data.kinds))
+        lines.append(f"| {shown(data)} | {share:.0%} | {title} | {general:.3f} | {sub:.3f} |")
+    return lines
+
+
+def concept_of(known: Any, name: str, vectors: list[Any]) -> Any:
+    """The concept; of one that no word is known of, a cone of nothing, so that queries stay as they are."""
+    if not vectors and name not in known:
+        return WordConcept(name, np.zeros((0, known.vectors.shape[1])), np.zeros(known.vectors.shape[1]))
+    return known.concept(name, vectors=np.vstack(vectors) if vectors else None)
 
 
 # explanations
@@ -411,78 +357,10 @@ def label_errors(data: Set, model: Any) -> list[str]:
     ]
 
 
-# many concepts
-
-
-def many() -> list[str]:
-    """Fit, presence, shares and explanations with 10 to 1 000 concepts on planted rows."""
-    lines = []
-    for S, n in ((10, 20_000), (100, 20_000), (1000, 20_000)):
-        X, Y = planted(S, n)
-        begun = time.perf_counter()
-        model = ConceptSubspaces(presence=False).fit(X, Y)
-        fitted = time.perf_counter() - begun
-        begun = time.perf_counter()
-        model.fit_presence(X, Y)
-        told_apart = time.perf_counter() - begun
-        begun = time.perf_counter()
-        model.shares(X[:2000])
-        shares = (time.perf_counter() - begun) / 2000
-        took = []
-        for i in range(20):
-            begun = time.perf_counter()
-            explain(model, X[i], X[i + 1])
-            took.append(time.perf_counter() - begun)
-        lines.append(
-            f"| {S} | {n} | {fitted:.1f} s ({model.n_iter_} passes) | {told_apart:.1f} s | "
-            f"{1e6 * shares:.0f} µs | {1e3 * np.median(took):.2g} ms |"
-        )
-    return lines
-
-
-def planted(S: int, n: int, d: int = 384) -> tuple[Any, Any]:
-    rng = np.random.default_rng(0)
-    atoms = unit_rows(rng.standard_normal((S, 4, d), dtype=np.float32))
-    which = np.array([rng.choice(S, 3, replace=False) for _ in range(n)])
-    Y = np.zeros((n, S), dtype=bool)
-    np.put_along_axis(Y, which, True, axis=1)
-    codes = rng.exponential(size=(n, 3, 2)).astype(np.float32)
-    X = np.einsum("nca,ncad->nd", codes, atoms[which[:, :, None], rng.integers(0, 4, (n, 3, 2))])
-    return X + 0.3 / np.sqrt(d) * rng.standard_normal((n, d), dtype=np.float32), Y
-
-
-def speed() -> list[str]:
-    """20 000 × 512, 12 concepts: the default beside the paper's algorithm, in turns; and planted atoms found."""
-    X, atoms, mask, groups = grouped()
-    X, atoms = X.astype(np.float32), unit_rows(atoms)
-    Y = np.column_stack([mask[:, groups == g].any(axis=1) for g in range(12)])
-    ways = {
-        "**default** (online, 10 atoms)": {},
-        "paper, 8 atoms (the default before)": {"update": "svd", "n_atoms": 8},
-        "paper, 10 atoms": {"update": "svd"},
-    }
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    found = {}
-    for _ in range(3):
-        for name, settings in ways.items():
-            begun = time.perf_counter()
-            model = ConceptSubspaces(presence=False, **settings).fit(X, Y)
-            times[name].append(time.perf_counter() - begun)
-            found[name] = np.mean(
-                [(model.atoms_[model.groups_ == g] @ atoms[groups == g].T).max(axis=0).mean() for g in range(12)]
-            )
-    first = min(times[next(iter(ways))])
-    return [f"| {name} | {min(t):.2f} s | {min(t) / first:.1f}× | {found[name]:.3f} |" for name, t in times.items()]
-
-
-def shown(data: Set) -> str:
-    return f"{data.name} (kept back)" if data.kept_back else data.name
-
-
 def run(results: Path) -> None:
     warnings.filterwarnings("ignore", message="Of .* rows, too few")
     tables: dict[str, list[str]] = {
-        name: [] for name in ("learning", "presence", "exclusion", "search", "errors", "explanations")
+        name: [] for name in ("learning", "presence", "exclusion", "search", "words", "errors", "explanations")
     }
     for data in sets():
         print(data.name, "…", flush=True)
@@ -492,6 +370,7 @@ def run(results: Path) -> None:
         tables["presence"] += presence(data, model, probe)
         tables["exclusion"] += exclusion(data, model, probe)
         tables["search"] += searching(data, model, probe)
+        tables["words"] += from_words(data, model)
         tables["errors"] += label_errors(data, model)
         tables["explanations"].append(explanations(data, model))
         for lines in tables.values():
@@ -499,7 +378,7 @@ def run(results: Path) -> None:
     facts = circumstances()
     text = HEAD.format(**facts) + "".join(
         f"## {TITLES[name][0]}\n\n{TITLES[name][1]}\n\n{TITLES[name][2]}\n" + "\n".join(lines) + "\n\n"
-        for name, lines in {**tables, "speed": speed(), "many": many()}.items()
+        for name, lines in {**tables, "excluded": excluded(), "speed": speed(), "many": many()}.items()
     )
     (results / "presence.md").write_text(text.rstrip() + "\n", encoding="utf-8")
     (results / "presence.json").write_text(json.dumps({"circumstances": facts}, indent=1) + "\n", encoding="utf-8")
@@ -547,6 +426,12 @@ TITLES = {
         "mAP@20 by concept and by fine label (where there are any), and the mean of both.",
         "| set | | general | sub | mean |\n| --- | --- | --- | --- | --- |",
     ),
+    "words": (
+        "Concepts from words",
+        "mAP@20 by concept and by fine label of concepts that nobody labelled: a list of words, the fine labels that "
+        "the vocabulary has (share of them in the second column), spans a cone. Time: to make a concept and use it.",
+        "| set | list | | general | sub |\n| --- | --- | --- | --- | --- |",
+    ),
     "errors": (
         "Wrong labels",
         "Average precision of finding labels that were turned over, as many with the concept as without: 5, 10 and "
@@ -560,6 +445,12 @@ TITLES = {
         "have, and over all; time of one.",
         "| set | concepts | atoms | Σ\\|terms\\| / cosine | over all concepts | time |\n| --- | --- | --- | --- "
         "| --- | --- |",
+    ),
+    "excluded": (
+        "What keeping a concept out costs",
+        "Milliseconds of a search for 20 of rows like those of Scenes, median of 40 queries in turns: plain, with "
+        "`without=`, and the median of their ratios. *To reach: 1.1.*",
+        "| engine | rows | plain | without | ratio |\n| --- | --- | --- | --- | --- |",
     ),
     "speed": (
         "20 000 × 512, 12 planted concepts of 10 atoms, float32",

@@ -22,8 +22,9 @@ from pellucid.selection import diversify
 
 # a diverse list is chosen from this many times as many hits, and at least from so many
 DIVERSE_FROM, DIVERSE_LEAST = 5, 50
-# hits of the linear query that are ranked again by presence
-SHORTLIST = 500
+# so many times as many hits of the linear query are ranked again by presence, and at least so many: of 11 500 captions
+# that finds 99 % of the precision that ranking all of them does, and takes half a millisecond
+SHORTLIST_FROM, SHORTLIST_LEAST = 10, 200
 # rows that tell the mean of a collection without a model
 MEAN_ROWS = 50_000
 SCORES = ("presence", "projection")
@@ -336,9 +337,8 @@ class ConceptSearch:
         if not want.likely:
             return list(zip(*self.collection.search(want.vectors, k, where=where, center=self._center)))
         assert self._presence is not None
-        listed, _ = self.collection.search(
-            want.shortlist_vectors(self._presence), max(SHORTLIST, 10 * k), where=where, center=self._center
-        )
+        vectors, length = want.shortlist_vectors(self._presence), max(SHORTLIST_FROM * k, SHORTLIST_LEAST)
+        listed = self.collection.engine.shortlist(vectors, length, where, self._center)
         found = []
         for i, positions in enumerate(listed):
             scores = want.row(i).scores(self._rows(positions), self._presence)[0]
