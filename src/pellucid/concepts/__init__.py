@@ -1,7 +1,8 @@
 """Concept subspaces (paper 1, SLiCS): which concepts is this vector made of?"""
 
+from pellucid.concepts.certificate import ErasureCertificate
 from pellucid.concepts.cones import Cones
-from pellucid.concepts.erasure import ConceptErasure, ErasureCertificate
+from pellucid.concepts.erasure import ConceptErasure
 from pellucid.concepts.estimator import ConceptSubspaces
 from pellucid.concepts.model_selection import AtomCounts
 from pellucid.concepts.predicting import LabelErrors

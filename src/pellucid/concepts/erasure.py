@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,29 +15,18 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid._core.arrays import Floats
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid._core.threads import one_blas_thread
+from pellucid.concepts.certificate import ErasureCertificate, judged, mean_certificate
+from pellucid.concepts.closed_form import NO_SPREAD, eraser, live, oracle_shrinkage, targets_spread
 from pellucid.concepts.moments import Moments, moments_of
-from pellucid.concepts.probes import chance, probed
 from pellucid.concepts.targets import MANY_CLASSES, as_numbers, as_targets, later_targets, plain_numbers
 from pellucid.rows import Blocks, as_blocks, is_lazy
 from pellucid.rows.lazy import map_blocks
 
 # numbers of a block that transform works on at a time, in float64
 BLOCK_NUMBERS = 1 << 22
-# directions whose correlation with every concept is below this are round-off
-SAME_DIRECTION = 1e-8
-# a standard deviation below this share of the mean is round-off
-NO_SPREAD = 1e-12
-
-
-class Map(NamedTuple):
-    """What is taken from a row x: ``left @ (right @ (x − mean))``."""
-
-    left: Floats  # (d, r)
-    right: Floats  # (r, d)
 
 
 class ConceptErasure(SavedMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -424,199 +412,18 @@ class ConceptErasure(SavedMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
             raise ValueError(f"A certificate needs at least {8 if refit else 4} rows, but X has {len(rows)}.")
         rng = check_random_state(random_state)
         if not refit:
-            return self._judged(rows, Z, n_splits, rng)
+            return judged(self, rows, Z, n_splits, rng)
         halves = np.array_split(rng.permutation(len(rows)), 2)
         found = []
         for mine, other in (halves, halves[::-1]):
             half = clone(self)
             half.n_features_in_, half.target_, half.concept_names_ = rows.shape[1], self.target_, self.concept_names_
             half._learn(Blocks(rows[mine]).beside(Z[mine]).total(moments_of))
-            found.append(half._judged(rows[other], Z[other], n_splits, rng))
+            found.append(judged(half, rows[other], Z[other], n_splits, rng))
         return mean_certificate(found)
-
-    def _judged(self, X: NDArray[Any], Z: Floats, n_splits: int, rng: np.random.RandomState) -> ErasureCertificate:
-        erased = self._erased(X)
-        before, after = (moments_of((rows, Z)) for rows in (X, erased))
-        scale = live(targets_spread(before))
-        sizes = [float(np.linalg.norm(sums.cross / scale)) for sums in (before, after)]
-        change = float(np.square(X - erased).sum(axis=1, dtype=np.float64).mean())
-        variance = float(np.trace(before.scatter)) / len(X)
-        seed = rng.randint(2**31 - 1)  # the same folds before and after
-        with one_blas_thread():
-            aucs = [probed(rows, Z, n_splits, seed) for rows in (X, erased)]
-        return ErasureCertificate(
-            concept_names=[str(name) for name in self.concept_names_],
-            before=aucs[0],
-            after=aucs[1],
-            chance=np.array([chance(z) for z in Z.T]),
-            residual=sizes[1] / sizes[0] if sizes[0] > 0 else 0.0,
-            squared_change=change,
-            relative_change=change / variance if variance > 0 else 0.0,
-            n_rows=len(X),
-            n_fitted=self.n_samples_seen_,
-            n_features=self.n_features_in_,
-        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-@dataclass(frozen=True)
-class ErasureCertificate:
-    """What linear probes tell of rows that an eraser was not fitted to; nan where a concept is constant.
-
-    Attributes
-    ----------
-    concept_names : list of str
-        The S concepts.
-    before : ndarray of shape (S,)
-        Area under the ROC curve of a probe that was trained on other rows, before erasure. For a quantity: how many of
-        all pairs of rows the probe puts in the right order.
-    after : ndarray of shape (S,)
-        The same after erasure; 0.5 is knowing nothing.
-    chance : ndarray of shape (S,)
-        Standard deviation of such an area where there is nothing to know.
-    residual : float
-        Norm of the cross-covariance after erasure as a share of that before; where nothing is to be known, what the
-        number of rows makes of nothing.
-    squared_change : float
-        Mean squared change of a row.
-    relative_change : float
-        The same as a share of the rows' variance.
-    n_rows : int
-        Rows that were measured.
-    n_fitted : int
-        Rows that the eraser was fitted to.
-    n_features : int
-        Numbers in a row.
-
-    See Also
-    --------
-    ConceptErasure.certify : Makes it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pellucid import ConceptErasure
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(600) < 0.5
-    >>> X = rng.normal(size=(600, 4)) + 2 * y[:, None]
-    >>> print(str(ConceptErasure().fit(X[:300], y[:300]).certify(X[300:], y[300:])).splitlines()[0])
-    300 rows that the eraser has not seen; it was fitted to 300 rows of 4 numbers.
-    """
-
-    concept_names: list[str]
-    before: Floats
-    after: Floats
-    chance: Floats
-    residual: float
-    squared_change: float
-    relative_change: float
-    n_rows: int
-    n_fitted: int
-    n_features: int
-
-    def __str__(self) -> str:
-        width = max(map(len, self.concept_names), default=0)
-        lines = [
-            f"{self.n_rows} rows that the eraser has not seen; it was fitted to {self.n_fitted} rows of "
-            f"{self.n_features} numbers.",
-            f"{'':{width}}  AUC before  after  chance",
-        ]
-        for name, before, after, spread in zip(self.concept_names, self.before, self.after, self.chance):
-            lines.append(f"{name:{width}}  {before:10.3f}  {after:5.3f}  ±{spread:.3f}")
-        lines.append(f"Changed: {self.relative_change:.2%} of the variance. {self.verdict}")
-        return "\n".join(lines)
-
-    @property
-    def verdict(self) -> str:
-        """One sentence on whether what was erased is gone from other rows, too."""
-        left = [
-            name for name, after, spread in zip(self.concept_names, self.after, self.chance) if after > 0.5 + 3 * spread
-        ]
-        if not left and any(self.after < 0.5 - 3 * self.chance):
-            return (
-                "These look like rows of the fit, of which some tell the opposite of the others: give rows that the "
-                "eraser has not seen, or refit=True."
-            )
-        if not left:
-            return "No probe tells more than chance."
-        named = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-        return (
-            f"Of {named} something is left: {self.n_fitted / self.n_features:.1f} rows a dimension do not tell exactly "
-            "where a concept lies. Fit to more, or to these, too."
-        )
-
-
-# the closed form
-
-
-def eraser(covariance: Floats, cross: Floats, spread: Floats, shrinkage: float, noise: float = 0.0) -> tuple[Map, int]:
-    """What is to be taken from rows with this covariance (d, d) and cross-covariance (d, S) with concepts of this
-    spread (S,), and the rank. ``noise`` is the round-off in a coordinate.
-
-    Σ^½ P Σ^−½ is ``left @ right``: with U an orthonormal basis of the columns of Σ^−½ Σ_xz, left = Σ^½ U and
-    right = Uᵀ Σ^−½. Eigenvalues below d · eps times the largest count as zero (a pseudo-inverse).
-    """
-    d = len(covariance)
-    values, vectors = np.linalg.eigh(covariance)
-    cut = max(d * np.finfo(np.float64).eps * values[-1], d * (8 * noise) ** 2)
-    rank = int((values > cut).sum())
-    if rank == 0:
-        return Map(np.zeros((d, 0)), np.zeros((0, d))), 0
-    # the trace, and so the shrunk covariance, scale as the rows do
-    shrunk = (1 - shrinkage) * np.maximum(values, 0) + shrinkage * float(np.trace(covariance)) / d
-    kept = values > cut  # outside of them rows do not vary, and so do not tell anything
-    root, V = np.sqrt(shrunk[kept]), vectors[:, kept]
-    whitened = (V.T @ (cross / live(spread))) / root[:, None]
-    U, sizes, _ = np.linalg.svd(whitened[:, spread > 0], full_matrices=False)
-    U = U[:, sizes > SAME_DIRECTION]
-    return Map(V @ (root[:, None] * U), (V @ (U / root[:, None])).T), rank
-
-
-def oracle_shrinkage(covariance: Floats, n: int) -> float:
-    """The oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero 2010, Eq. 23), from 0 to 1."""
-    d = len(covariance)
-    if d == 1:
-        return 0.0
-    scale = float(np.trace(covariance))
-    if scale <= 0:
-        return 0.0
-    squared = float(np.square(covariance / scale).sum())  # of a covariance with the trace 1
-    beyond = (n + 1 - 2 / d) * (squared - 1 / d)
-    return float(min(1.0, ((1 - 2 / d) * squared + 1) / beyond)) if beyond > 0 else 1.0
-
-
-def targets_spread(sums: Moments) -> Floats:
-    """Standard deviations of the concepts, 0 where there is nothing but round-off."""
-    spread = np.sqrt(sums.targets_scatter / sums.count)
-    return np.asarray(np.where(spread > NO_SPREAD * np.abs(sums.targets_mean), spread, 0.0))
-
-
-def live(spread: Floats) -> Floats:
-    """To divide by: a concept that is constant has no covariance anyway."""
-    return np.asarray(np.where(spread > 0, spread, 1.0))
-
-
-def mean_certificate(found: list[ErasureCertificate]) -> ErasureCertificate:
-    """Of certificates of as many halves, what they say on average."""
-    first = found[0]
-
-    def mean(name: str) -> Any:
-        return np.mean([getattr(each, name) for each in found], axis=0)
-
-    return ErasureCertificate(
-        first.concept_names,
-        mean("before"),
-        mean("after"),
-        mean("chance"),
-        float(mean("residual")),
-        float(mean("squared_change")),
-        float(mean("relative_change")),
-        sum(each.n_rows for each in found),
-        min(each.n_fitted for each in found),
-        first.n_features,
-    )
