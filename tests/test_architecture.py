@@ -49,7 +49,7 @@ def test_everything_that_is_named_is_there(named):
     assert node_of(named)[1] is not None, f"the documentation names {named}, which is not there"
 
 
-@pytest.mark.parametrize("named", ["nowhere.py", "preparation.py:nothing", "search/query.py:Hit.nothing"])
+@pytest.mark.parametrize("named", ["nowhere.py", "preparation.py:nothing", "search/hits.py:Hit.nothing"])
 def test_the_look_up_notices_what_is_missing(named):
     assert node_of(named)[1] is None
 

@@ -155,6 +155,21 @@ def test_what_was_learned_when_ctrl_c_came_is_kept(files, tmp_path, monkeypatch)
     assert [p.name for p in tmp_path.iterdir()] == ["m.safetensors"]  # nothing temporary stays
 
 
+def test_cones_are_kept_when_ctrl_c_comes_while_presence_is_learned(files, tmp_path, monkeypatch):
+    from pellucid.concepts import predicting
+
+    def interrupted(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(predicting, "learn_presence", interrupted)
+    out = tmp_path / "m.safetensors"
+    arguments = ["concepts", "fit", str(files / "v.npy"), "--labels", str(files / "labels.npy"), "-o", str(out)]
+    result = CliRunner().invoke(group, arguments)
+    assert result.exit_code == 1
+    assert "Stopped before it was learned which concepts a row has" in result.output
+    assert not pellucid.load(out).knows_presence
+
+
 # caption, project, evaluate
 
 

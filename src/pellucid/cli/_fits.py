@@ -48,5 +48,5 @@ def report(
         print_json(found)
     else:
         show(found)
-    if any(sentence.startswith("Stopped after") for sentence in said):
+    if any(sentence.startswith("Stopped ") for sentence in said):
         raise click.Abort

@@ -151,6 +151,7 @@ def fit(
     import numpy as np
 
     from pellucid import persistence
+    from pellucid._core.interrupts import uninterrupted
     from pellucid.cli.streaming import checked_blocks, spooled
     from pellucid.concepts import ConceptSubspaces, zero_shot_scores
     from pellucid.concepts.zero_shot import labels_of_scores
@@ -176,7 +177,8 @@ def fit(
     with spooled(blocks, rows, np.asarray, output) as X, warned() as caught:
         model = ConceptSubspaces(**settings, center=not as_is, verbose=1).fit(X, indicator, concepts)
     model.set_params(verbose=0)
-    persistence.save(model, output)
+    with uninterrupted():  # what was learned is not lost to a Ctrl-C that comes now
+        persistence.save(model, output)
     return model, indicator, caught
 
 

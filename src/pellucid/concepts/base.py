@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pellucid.concepts.cones import Cones, Names, are_names
+from pellucid.concepts.cones import Cones
 from pellucid.concepts.labels import Indicator, align
+from pellucid.concepts.naming import Names, are_names
 from pellucid.preparation import PreparesRows
 from pellucid.rows import is_lazy
 from pellucid.rows.lazy import map_blocks

@@ -295,9 +295,9 @@ class PredictedConcepts(ConceptModel):
     def _learn_presence(self, rows: Blocks, has: Any) -> None:
         """Learn from prepared rows; at Ctrl-C go on without."""
         self._forget_presence()
-        members = has.total(partial(np.sum, axis=0)) if isinstance(has, Blocks) else has.sum(axis=0)
-        warn_of_few(members.astype(int), len(rows), self.concept_names_)
         try:
+            members = has.total(partial(np.sum, axis=0)) if isinstance(has, Blocks) else has.sum(axis=0)
+            warn_of_few(members.astype(int), len(rows), self.concept_names_)
             found = learn_presence(rows, has, check_random_state(self.random_state))
         except SecondInterrupt:
             raise

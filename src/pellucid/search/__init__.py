@@ -4,9 +4,11 @@ from pellucid.search._folder import CollectionError
 from pellucid.search.collection import Collection
 from pellucid.search.engines import ENGINES, Engine, EngineError, make_engine
 from pellucid.search.explanation import Explanation, explain
+from pellucid.search.hits import Hit
 from pellucid.search.pool_quality import PoolReport, pool_report
 from pellucid.search.quantised import TokenPool
-from pellucid.search.query import ConceptSearch, Hit, stored_model
+from pellucid.search.query import ConceptSearch
+from pellucid.search.stored import stored_model
 from pellucid.search.tokens import TokenQueries, unit_tokens
 
 __all__ = [

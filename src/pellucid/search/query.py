@@ -4,8 +4,6 @@ the model prepares both."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,6 +15,8 @@ from pellucid.concepts import ConceptSubspaces, Vocabulary, WordConcept
 from pellucid.preparation import CenteredNormalizer
 from pellucid.search.collection import Collection
 from pellucid.search.explanation import Explanation, explain_cosine, explain_wanted
+from pellucid.search.hits import Hit
+from pellucid.search.stored import stored_model
 from pellucid.search.wanted import ALL_OF_IT, Asked, Learned, Names, Seen, Wanted, composed, wanted, weights_of
 from pellucid.selection import diversify
 
@@ -28,74 +28,6 @@ SHORTLIST_FROM, SHORTLIST_LEAST = 10, 200
 # rows that tell the mean of a collection without a model
 MEAN_ROWS = 50_000
 SCORES = ("presence", "projection")
-
-
-@dataclass(frozen=True)
-class Hit:
-    """One result: where it ranks, how close it is, which item it is; :meth:`explain` says why.
-
-    Attributes
-    ----------
-    rank : int
-        1 for the best.
-    score : float
-        How close it is.
-    position : int
-        Where the item stands in the collection.
-    read : callable
-        Gives the item, which is looked up when it is first asked for.
-    why : callable or None
-        Explains the score; None without a model.
-    split : callable or None
-        Splits the score by aspect of the query; None where it has but one.
-    """
-
-    rank: int
-    score: float
-    position: int
-    read: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
-    why: Callable[..., Explanation] | None = field(default=None, repr=False, compare=False)
-    split: Callable[[], dict[str, float]] | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def aspects(self) -> dict[str, float]:
-        """What each aspect of the query adds to the score: its concepts, and all of it."""
-        return {"all of it": self.score} if self.split is None else self.split()
-
-    @property
-    def item(self) -> dict[str, Any]:
-        """Id and columns of the item."""
-        kept = self.__dict__  # functools.cached_property takes a lock, and longer than the look-up
-        if "_item" not in kept:
-            kept["_item"] = self.read()
-        return kept["_item"]  # type: ignore[no-any-return]
-
-    @property
-    def id(self) -> str:
-        """Id of the item."""
-        return str(self.item["id"])
-
-    def explain(self, **more: Any) -> Explanation:
-        """Say which concepts make up this score.
-
-        Parameters
-        ----------
-        **more : dict
-            As for :meth:`ConceptSearch.explain`: ``vocabulary``, ``top`` and ``active``.
-
-        Returns
-        -------
-        Explanation
-            One term per concept; print it for a table.
-
-        Raises
-        ------
-        ValueError
-            If the search had no model.
-        """
-        if self.why is None:
-            raise ValueError("Only a hit that a search with a model returned can be explained.")
-        return self.why(**more)
 
 
 class ConceptSearch:
@@ -476,47 +408,3 @@ def is_composed(x: Any) -> bool:
         and all(isinstance(part, tuple) and len(part) == 3 for part in x)
         and any(isinstance(part[0], str) or np.ndim(part[0]) > 0 for part in x)
     )
-
-
-def stored_model(model: Any, collection: Collection) -> Any:
-    """Give the model as it meets the rows of a collection: the same, unless an earlier version prepared them already.
-
-    Parameters
-    ----------
-    model : ConceptSubspaces or None
-        A fitted model.
-    collection : Collection
-        The items.
-
-    Returns
-    -------
-    ConceptSubspaces or None
-        The model, or a copy that prepares nothing.
-
-    Raises
-    ------
-    ValueError
-        If the rows were prepared for another model.
-
-    Examples
-    --------
-    >>> from tempfile import mkdtemp
-    >>> from pellucid import ConceptSubspaces
-    >>> from pellucid.search import Collection, stored_model
-    >>> model = ConceptSubspaces(1).fit([[1, 0], [3, 0], [0, 2], [0, 1]], ["cat", "cat", "dog", "dog"])
-    >>> stored_model(model, Collection.create(mkdtemp(), [[1, 0], [0, 1]])) is model
-    True
-    """
-    kept = collection.preparation
-    before = getattr(model, "preparation_", None)
-    if before is None or not before.center:  # to normalise once more changes nothing
-        return model
-    if kept is None:
-        if before.n_tokens > 1:
-            raise ValueError("The model normalises tokens on their own, which a search of raw vectors cannot do.")
-        return model
-    if not np.array_equal(before.mean_, kept.mean_):
-        raise ValueError(f"{collection.folder} was prepared for another model: index its vectors again.")
-    met = copy(model)
-    met.center, met.preparation_ = False, None
-    return met
