@@ -338,8 +338,7 @@ def label_errors(data: Set, model: Any) -> list[str]:
         given = data.Y ^ wrong
         if min(given.sum(axis=0).min(), (~given).sum(axis=0).min()) < 5:
             return []
-        found = model.label_errors(data.train, given)
-        doubt = np.zeros(given.shape)  # those that it does not name come last
+        found, doubt = model.label_errors(data.train, given, least=0), np.zeros(given.shape)
         doubt[found.rows, [data.names.index(str(name)) for name in found.concepts]] = found.doubt
         cells.append([average_precision_score(wrong.ravel(), doubt.ravel()), np.nan])
         if python:

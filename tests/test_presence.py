@@ -326,6 +326,11 @@ def test_wrong_labels_are_found(fitted):
     assert hits.sum() > 0.6 * wrong.sum()
     assert str(found).splitlines()[0].startswith(f"row {found.rows[0]} ")
     assert len(model.label_errors(X, Y)) < 0.7 * len(found)
+    everything = model.label_errors(X, Y ^ wrong, least=0)
+    assert len(everything) == Y.size
+    np.testing.assert_array_equal(everything.rows[: len(found)], found.rows)
+    with pytest.raises(ValueError, match="least"):
+        model.label_errors(X, Y, least=2)
 
 
 # parts

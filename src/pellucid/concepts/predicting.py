@@ -43,7 +43,7 @@ class LabelErrors:
     likely : ndarray of shape (m,)
         How likely the row has the concept.
     doubt : ndarray of shape (m,)
-        What they are ranked by, between ½ and 1.
+        What they are ranked by, between 0 and 1: from ½ on more speaks against the label than for it.
 
     See Also
     --------
@@ -244,7 +244,7 @@ class PredictedConcepts(ConceptModel):
         likely = self.presence_model.probabilities(data)
         return float(np.mean([roc_auc_score(has[:, j], likely[:, j]) for j in told]))
 
-    def label_errors(self, X: ArrayLike, y: Any) -> LabelErrors:
+    def label_errors(self, X: ArrayLike, y: Any, least: float = 0.5) -> LabelErrors:
         """Find labels that are likely wrong: those that rows like theirs speak against.
 
         Every row is judged by regressions that were learned without it. They are ranked as if as many rows lacked a
@@ -256,11 +256,18 @@ class PredictedConcepts(ConceptModel):
             Raw rows.
         y : array-like of shape (n, S) or (n,), sparse matrix, dataframe or list of sets
             Their labels.
+        least : float, default=0.5
+            Labels of more doubt are named: by default those that more speaks against than for. 0 ranks all.
 
         Returns
         -------
         LabelErrors
-            Pairs of a row and a concept, the most doubtful first; none that speaks more for its label than against it.
+            Pairs of a row and a concept, the most doubtful first.
+
+        Raises
+        ------
+        ValueError
+            If ``least`` is not between 0 and 1, or the labels do not fit the rows.
 
         Examples
         --------
@@ -271,12 +278,14 @@ class PredictedConcepts(ConceptModel):
         >>> found.rows[:2].tolist(), found.concepts[:2].tolist()
         ([0, 0], ['cat', 'dog'])
         """
+        if not 0 <= least <= 1:
+            raise ValueError(f"least must be between 0 and 1, got {least!r}.")
         data, has = self._labelled(X, y)
         odds = unseen_logits(data, has, check_random_state(self.random_state))
         share = (has.sum(axis=0) + 0.5) / (len(has) + 1)
         against = odds - 0.5 * np.log(share / (1 - share))
         doubt = expit(np.where(has, -against, against))
-        rows, columns = np.nonzero(doubt > 0.5)
+        rows, columns = np.nonzero((doubt > least) | (least == 0))
         order = np.argsort(-doubt[rows, columns], kind="stable")
         at = rows[order], columns[order]
         return LabelErrors(at[0], self.concept_names_[at[1]], has[at], expit(odds[at]), doubt[at])
