@@ -459,7 +459,7 @@ TITLES = {
     "many": (
         "Many concepts",
         "Planted rows of 384 numbers with three concepts each; one fit, presence learned afterwards, shares of a "
-        "row, one explanation.",
+        "row, one explanation. In brackets seconds of processors.",
         "| concepts | rows | cones | presence | shares of a row | explanation |\n| --- | --- | --- | --- | --- | --- |",
     ),
 }

@@ -31,7 +31,8 @@ def check_free(folder: Path, overwrite: bool) -> bool:
     if all(path.name == LOCK for path in folder.iterdir()):
         return False
     if not overwrite:
-        raise CollectionError(f"{folder} is not empty; open the collection in it, or name another folder.")
+        instead = ", or replace it with overwrite=True" if (folder / MANIFEST).is_file() else ""
+        raise CollectionError(f"{folder} is not empty; open the collection in it, or name another folder{instead}.")
     if not (folder / MANIFEST).is_file():
         raise CollectionError(f"{folder} holds no collection, so it is not overwritten; name another folder.")
     read_manifest(folder)  # a manifest.json of somebody else is none
