@@ -102,12 +102,15 @@ def test_fitting_figures_in_the_readme_are_the_measured_ones():
 
 
 def test_retrieval_figures_in_the_readme_are_the_measured_ones():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    measured = (ROOT / "reproductions" / "results" / "slics.md").read_text(encoding="utf-8").split("## Scenes")[1]
-    for method in ("unfiltered", "S-SLiCS"):
-        general, sub = re.search(rf"^\| {method} \| ([\d.]+) \| ([\d.]+)", measured, flags=re.M).groups()
-        assert general in readme
-        assert sub in readme
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    measured = (ROOT / "benchmarks" / "results" / "presence.md").read_text(encoding="utf-8")
+    search, exclusion = (measured.split(f"## {title}")[1] for title in ("Search by concept", "Like this, but not that"))
+    for way in ("cosine", r"\*\*ours\*\*"):
+        for figure in re.search(rf"^\| Scenes \| {way} \| ([\d.]+) \| ([\d.]+)", search, flags=re.M).groups():
+            assert figure in readme
+    for way in (r"\*\*ours\*\*", "nothing", "filter: logistic"):
+        share = float(re.search(rf"^\| Scenes \| {way}[^|]* \| ([\d.]+)%", exclusion, flags=re.M)[1])
+        assert f"{share:.1f} %" in readme or f"{share:.0f} %" in readme
 
 
 def test_clustering_figures_in_the_readme_are_the_measured_ones():

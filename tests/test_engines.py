@@ -84,6 +84,21 @@ def test_awkward_rows(setting, rng):
 
 @quiet
 @pytest.mark.parametrize("setting", FULL)
+@pytest.mark.parametrize("n", [30, 900])
+def test_a_shortlist_has_the_best_rows_and_as_many_as_asked_for(setting, n, rng):
+    rows, alive = planted(rng, n), rng.random(n) < 0.8
+    engine = loaded(setting, [rows], alive)
+    queries, mean = rng.standard_normal((3, rows.shape[1])), rows.mean(axis=0, dtype=np.float64) / 20
+    for k, center in ((40, None), (40, mean), (250, mean)):
+        places = engine.shortlist(queries, k, center=center)
+        assert min(k, alive.sum()) <= places.shape[1] <= alive.sum()
+        assert alive[places].all()
+        best, _ = engine.search(queries, 5, center=center)
+        assert all(set(five) <= set(found) for five, found in zip(best.tolist(), places.tolist()))
+
+
+@quiet
+@pytest.mark.parametrize("setting", FULL)
 def test_only_directions_count(setting, rng):
     """Rows and queries of any length give the same ids, also where squares or products over- or underflow float32."""
     rows = planted(rng, 300)
