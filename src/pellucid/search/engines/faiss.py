@@ -16,7 +16,7 @@ from pellucid._core.arrays import unit_rows
 from pellucid._core.extras import require
 from pellucid._core.threads import get_threads
 from pellucid.search._rows import Positions, Rows
-from pellucid.search.engines import Engine, check_counts, check_kind
+from pellucid.search.engines import ROUGHLY, Engine, check_counts, check_kind
 from pellucid.search.engines._filters import matching
 from pellucid.search.engines._index_file import index_bytes, read_index, write_index
 from pellucid.search.engines.exact import ExactEngine, rank, shortlist_length
@@ -212,6 +212,18 @@ class FaissEngine(Engine):
     def search(
         self, queries: NDArray[Any], k: int, where: Any = None, center: NDArray[np.float64] | None = None
     ) -> tuple[Positions, NDArray[np.float64]]:
+        return self._nearest(queries, k, k, where, center)
+
+    def shortlist(
+        self, queries: NDArray[Any], k: int, where: Any = None, center: NDArray[np.float64] | None = None
+    ) -> Positions:
+        # where a graph reaches fewer, a tenth of them will do: to look at all rows would take many times as long
+        return self._nearest(queries, k if center is None else max(k, ROUGHLY), -(-k // 10), where, None)[0]
+
+    def _nearest(
+        self, queries: NDArray[Any], k: int, least: int, where: Any, center: NDArray[np.float64] | None
+    ) -> tuple[Positions, NDArray[np.float64]]:
+        """The best k that the index finds, or at least ``least`` of them, as many for each query."""
         with self._gate.searching():
             wanted = unit_rows(np.asarray(queries, dtype=np.float64))
             alive, count = self._alive, self._count
@@ -222,6 +234,7 @@ class FaissEngine(Engine):
             positions, scores = np.empty((len(wanted), k), dtype=np.int64), np.empty((len(wanted), k))
             if k == 0:
                 return positions, scores
+            reached = k
             coded = not self._kept_whole() and self.kind == "ivfpq"
             length = shortlist_length(k, center)
             length = min(count, max(k * self.refine, k if center is None else length) if coded else length)
@@ -231,14 +244,17 @@ class FaissEngine(Engine):
             )
             for i, (place, score) in enumerate(zip(places, rough)):
                 found = np.flatnonzero(place >= 0)
-                if len(found) < k:  # too few could be reached: look at all
+                kept = slice(min(k, len(found)))
+                if len(found) < min(least, k):  # too few could be reached: look at all
                     all_rows = self._all_rows().search(wanted[i : i + 1], k, where, center)
                     positions[i], scores[i] = (part[0] for part in all_rows)
-                elif coded and self.refine == 0 and center is None:
-                    positions[i], scores[i] = place[found[:k]], score[found[:k]]
+                    continue
+                reached = min(reached, len(found))
+                if coded and self.refine == 0 and center is None:
+                    positions[i, kept], scores[i, kept] = place[found[:k]], score[found[:k]]
                 else:
-                    positions[i], scores[i] = rank(self._rows, place[found], wanted[i], k, center)
-            return positions, scores
+                    positions[i, kept], scores[i, kept] = rank(self._rows, place[found], wanted[i], k, center)
+            return positions[:, :reached], scores[:, :reached]
 
     def _parameters(self, alive: NDArray[np.bool_], length: int) -> Any:
         options: dict[str, Any] = {}
