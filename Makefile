@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test test-lowest test-newest sanitize lint format bench reproduce docs web browser release soak fuzz clean
 
 demo: $(VENV)/.core
-	$(BIN)/pellucid demo
+	$(BIN)/pellucid demo --force
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -197,7 +197,7 @@ def test_demo_serves_when_asked(demo_folder, found, monkeypatch):
     monkeypatch.setattr(explorer, "serve", lambda *a, **k: served.append((a, k)) or Fake())
     monkeypatch.setattr("webbrowser.open", lambda url: None)
     monkeypatch.setattr(demo, "run", telling(found))
-    result = CliRunner().invoke(group, ["demo", "--serve", "-o", str(demo_folder[0])])
+    result = CliRunner().invoke(group, ["demo", "--serve", "--force", "-o", str(demo_folder[0])])
     assert result.exit_code == 0, result.output
     assert "Explorer: here" in result.output
     assert served[0][0][0] == demo_folder[0] / "collection"

@@ -51,7 +51,7 @@ def test_fit_is_what_the_library_does(bits, tmp_path):
     assert pellucid.metrics.binary_recovery(loaded.concepts_, true).exact == 5
     assert sum(c["share"] for c in told["concepts"]) == pytest.approx(1)
     assert (
-        "5 concepts in 5 dimensions" in run("binary", "fit", folder / "v.npy", "-o", tmp_path / "m.safetensors").stdout
+        "5 concepts in 5 dimensions" in run("binary", "fit", folder / "v.npy", "-o", tmp_path / "n.safetensors").stdout
     )
 
 

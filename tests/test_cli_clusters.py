@@ -46,7 +46,7 @@ def test_fit_is_what_the_library_does(digits, tmp_path):
         assert all(name.startswith("digit [b]") for name in c["examples"])
     table = np.array([np.bincount(y[loaded.labels_ == c], minlength=3) for c in range(3)])
     assert table.max(axis=1).sum() > 0.97 * len(y)  # the clusters are the digits
-    said = run("clusters", "fit", folder / "d.parquet", *SMALL, "-o", tmp_path / "m.safetensors").stdout
+    said = run("clusters", "fit", folder / "d.parquet", *SMALL, "-o", tmp_path / "n.safetensors").stdout
     assert "digit [b]" in said
     assert "3 atoms a cluster" in said
 
@@ -156,7 +156,7 @@ def test_texts_are_shown_where_there_are_any(digits, tmp_path):
     vectors.write(tmp_path / "t.parquet", X, [f"id{i}" for i in range(len(X))], {"text": texts})
     Collection.create(tmp_path / "collection", X, text=texts)
     for source in ("t.parquet", "collection"):
-        told = found("clusters", "fit", tmp_path / source, *SMALL, "-o", tmp_path / "m.safetensors")
+        told = found("clusters", "fit", tmp_path / source, *SMALL, "-o", tmp_path / "m.safetensors", "--force")
         assert all(example.startswith("a picture of") for c in told["clusters"] for example in c["examples"])
-        shown = run("clusters", "fit", tmp_path / source, *SMALL, "-o", tmp_path / "m.safetensors").stdout
+        shown = run("clusters", "fit", tmp_path / source, *SMALL, "-o", tmp_path / "m.safetensors", "--force").stdout
         assert "cluster  rows  own  shared" in shown  # long texts leave the other columns their room

@@ -62,7 +62,7 @@ def test_labels_from_standard_input_and_vectors_from_standard_input(files, model
     run("concepts", "fit", files / "v.npy", "--labels", "-", "--n-atoms", 1, "-o", out, stdin=text)
     np.testing.assert_allclose(pellucid.load(out).atoms_, pellucid.load(model).atoms_, atol=1e-6)
     npy = (files / "v.npy").read_bytes()
-    run("concepts", "fit", "-", "--labels", files / "labels.txt", "--n-atoms", 1, "-o", out, stdin=npy)
+    run("concepts", "fit", "-", "--labels", files / "labels.txt", "--n-atoms", 1, "-o", out, "--force", stdin=npy)
     np.testing.assert_allclose(pellucid.load(out).atoms_, pellucid.load(model).atoms_, atol=1e-6)
 
 

@@ -69,6 +69,7 @@ def test_quantities_are_columns_of_numbers(files, tmp_path):
     said = found("concepts", "erase", files / "v.parquet", "--numbers", "score", "-o", out)
     assert (said["concepts"], said["directions"]) == (["score"], 1)
     assert np.abs(np.corrcoef(np.load(out).T, np.arange(240))[-1, :-1]).max() < 1e-4
+    out = tmp_path / "none.npy"
     assert "holds no numbers" in fails("concepts", "erase", files / "v.parquet", "--numbers", "text", "-o", out, code=2)
     gaps = {"a": [0.5, None, *([1.5] * 8)]}
     vectors.write(tmp_path / "gaps.parquet", np.eye(10), None, gaps)

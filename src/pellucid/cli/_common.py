@@ -172,16 +172,6 @@ def _is_text(values: Any) -> bool:
     return "string" in kind or kind.startswith(("<U", "|S", "object"))
 
 
-def check_output(path: Path, *suffixes: str) -> None:
-    """Refuse a place that cannot be written to before any work is done."""
-    if path == STANDARD:
-        return
-    if suffixes and path.suffix not in suffixes:
-        raise click.UsageError(f"The output {path} must end in {' or '.join(suffixes)}.")
-    if not path.absolute().parent.is_dir():
-        raise click.UsageError(f"There is no folder {path.parent} to write {path.name} in.")
-
-
 def cut(text: str, width: int) -> str:
     """``text`` on one line of at most ``width`` characters: a long cell would take the room of all others."""
     line = " ".join(text.split())

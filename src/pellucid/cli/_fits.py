@@ -5,18 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
 
 from pellucid.cli._common import print_json
+from pellucid.cli._outputs import OutputFile
 
 # from this many rows on, sweeps go through mini-batches of that many: a whole one would hold all codes and residuals
 MANY_ROWS, BATCH_ROWS = 200_000, 16_384
 
 output_option = click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Model file, .safetensors."
+    "-o", "--output", required=True, type=OutputFile(".safetensors"), help="Model file, .safetensors."
 )
 seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
 batch_size_option = click.option(

@@ -8,15 +8,16 @@ from typing import Any
 
 import click
 
-from pellucid.cli._common import STANDARD, check_output, cut, json_option, print_json, screen
+from pellucid.cli._common import STANDARD, cut, json_option, print_json, screen
+from pellucid.cli._outputs import OutputFile, Writing
 from pellucid.cli.inputs import chosen_rows, read_names
 
 SHOWN = 6
 
 
-@click.command("draw")
+@click.command("draw", cls=Writing)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
+@click.option("-o", "--output", required=True, type=OutputFile(".svg", ".png", ".pdf", dash=True),
               help="Picture, .svg, .png or .pdf; - for SVG on standard output.")  # fmt: skip
 @click.option(
     "--names", type=click.Path(exists=True, path_type=Path),
@@ -48,7 +49,6 @@ def command(
       pellucid binary draw animals.safetensors --names animals.parquet -o animals.svg
       pellucid binary draw words.safetensors --names words.txt --item king --item queen --item man -o royal.png
     """
-    check_output(output, ".svg", ".png", ".pdf")
     if as_json and output == STANDARD:
         raise click.UsageError("--json and a picture on standard output go different ways: name a file.")
     from pellucid.binary import analogram_of

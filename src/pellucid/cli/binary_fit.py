@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from pellucid.cli._common import Columns, check_output, column_option, counted, cut, json_option, screen, status
+from pellucid.cli._common import Columns, column_option, counted, cut, json_option, screen, status
 from pellucid.cli._fits import output_option, report, seed_option
+from pellucid.cli._outputs import Writing
 from pellucid.cli.inputs import items_argument, normalise_option, read_items, titles_of
 
 SHOWN, EXAMPLES = 20, 4
@@ -17,7 +18,7 @@ SHOWN, EXAMPLES = 20, 4
 MANY_ITEMS = 2_000
 
 
-@click.command("fit")
+@click.command("fit", cls=Writing)
 @items_argument
 @output_option
 @click.option(
@@ -71,7 +72,6 @@ def command(
       pellucid binary fit pellucid-demo/collection --rank 12 -o scenes-bits.safetensors
       cat words.npy | pellucid binary fit - --acceptance relative --rank 30 -o words.safetensors --json
     """
-    check_output(output, ".safetensors")
     refuse_options_of_the_other(ctx, method)
     from pellucid import persistence
 

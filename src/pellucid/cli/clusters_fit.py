@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pellucid.cli._common import Columns, check_output, column_option, counted, cut, json_option, readable, screen
+from pellucid.cli._common import Columns, column_option, counted, cut, json_option, readable, screen
 from pellucid.cli._fits import batch_size, batch_size_option, output_option, report, seed_option, warned
+from pellucid.cli._outputs import Writing
 from pellucid.cli.inputs import is_collection, items_argument, normalise_option, read_items, titles_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 LOOKED_AT, EXAMPLES = 4_000, 3
 
 
-@click.command("fit")
+@click.command("fit", cls=Writing)
 @items_argument
 @output_option
 @click.option("--n-clusters", type=click.IntRange(min=1), default=8, show_default=True, help="How many clusters.")
@@ -65,7 +66,6 @@ def command(
       pellucid clusters fit photos.parquet --normalise --n-atoms 8 -o photos.safetensors
       pellucid clusters fit pellucid-demo/collection --n-clusters 12 --n-atoms 6 --n-common 10 -o scenes.safetensors
     """
-    check_output(output, ".safetensors")
     if normalise and as_is:
         raise click.UsageError("--normalise prepares the vectors, --as-is leaves them alone: choose one.")
     from pellucid import persistence

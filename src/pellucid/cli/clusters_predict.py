@@ -12,7 +12,6 @@ import click
 from pellucid.cli._common import (
     STANDARD,
     Columns,
-    check_output,
     column_option,
     counted,
     json_option,
@@ -22,15 +21,16 @@ from pellucid.cli._common import (
     screen,
     vectors_argument,
 )
+from pellucid.cli._outputs import OutputFile, Writing
 
 SHOWN = 20
 
 
-@click.command("predict")
+@click.command("predict", cls=Writing)
 @vectors_argument
 @model_option(text="Model file that `clusters fit` wrote.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path),
+    "-o", "--output", type=OutputFile(".csv", ".npy", dash=True),
     help="File to write: .csv with id, cluster and cost, or .npy with the clusters; - for .csv on stdout.",
 )  # fmt: skip
 @column_option
@@ -44,8 +44,6 @@ def command(vectors: Path, model: Path, output: Path | None, column: Columns, as
       pellucid clusters predict more.parquet -m digits.safetensors -o labels.csv
       cat more.npy | pellucid clusters predict - -m digits.safetensors -o - > labels.csv
     """
-    if output is not None:
-        check_output(output, ".csv", ".npy")
     if as_json and output == STANDARD:
         raise click.UsageError("--json and a table on standard output go the same way: choose one.")
     ids, clusters, costs = predict(vectors, load_clusters(model), column)

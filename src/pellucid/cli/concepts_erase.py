@@ -13,7 +13,6 @@ import click
 from pellucid.cli._common import (
     STANDARD,
     Columns,
-    check_output,
     column_option,
     counted,
     json_option,
@@ -24,6 +23,7 @@ from pellucid.cli._common import (
     vectors_argument,
 )
 from pellucid.cli._labels import Labels, labels_option, names_option
+from pellucid.cli._outputs import OutputFile, Writing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CERTIFIED_ROWS = 20_000  # that a certificate is made from, at most: it holds them in memory
 
 
-@click.command("erase")
+@click.command("erase", cls=Writing)
 @vectors_argument
 @labels_option
 @names_option
@@ -41,9 +41,12 @@ CERTIFIED_ROWS = 20_000  # that a certificate is made from, at most: it holds th
 )  # fmt: skip
 @model_option(required=False, text="Eraser that --save wrote, to apply instead of fitting one.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="File to write, .npy or .parquet; - for .npy on stdout."
+    "-o",
+    "--output",
+    type=OutputFile(".npy", ".parquet", dash=True),
+    help="File to write, .npy or .parquet; - for .npy on stdout.",
 )
-@click.option("--save", type=click.Path(path_type=Path), help="File to keep the eraser in, .safetensors.")
+@click.option("--save", type=OutputFile(".safetensors"), help="File to keep the eraser in, .safetensors.")
 @click.option(
     "--certify", is_flag=True,
     help="Say what a linear probe still tells of rows that an eraser has not seen: of VECTORS with --model, else of "
@@ -88,10 +91,6 @@ def command(
         raise click.UsageError("An eraser that is applied with --model is kept already: leave --save out.")
     if output is None and save is None and not certify:
         raise click.UsageError("Name a file for the vectors with --output, or one for the eraser with --save.")
-    if output is not None:
-        check_output(output, ".npy", ".parquet")
-    if save is not None:
-        check_output(save, ".safetensors")
     begun = time.perf_counter()
     with readable(vectors) as source:
         found = erase(source, column, labels, names, numbers, model, output, save, certify, seed)

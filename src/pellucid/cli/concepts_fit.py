@@ -11,7 +11,6 @@ import click
 
 from pellucid.cli._common import (
     Columns,
-    check_output,
     column_option,
     counted,
     json_option,
@@ -22,6 +21,7 @@ from pellucid.cli._common import (
 )
 from pellucid.cli._fits import batch_size, batch_size_option, output_option, report, seed_option, warned
 from pellucid.cli._labels import Labels, labels_option, names_option
+from pellucid.cli._outputs import Writing
 
 
 class AtomNumber(click.ParamType):
@@ -56,7 +56,7 @@ class ActiveNumber(click.ParamType):
         return int(value)
 
 
-@click.command("fit")
+@click.command("fit", cls=Writing)
 @vectors_argument
 @labels_option
 @names_option
@@ -124,7 +124,6 @@ def command(
     """
     if bool(labels) == (words is not None):
         raise click.UsageError("Name the concepts with --labels or with --words, and not with both.")
-    check_output(output, ".safetensors")
     settings = {
         "n_atoms": n_atoms, "max_iter": max_iter, "update": update, "init": init, "sparsity": sparsity,
         "monotone": monotone, "batch_size": batch_size, "random_state": seed, "presence": not no_presence,

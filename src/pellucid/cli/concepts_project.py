@@ -11,7 +11,6 @@ import click
 from pellucid.cli._common import (
     STANDARD,
     Columns,
-    check_output,
     column_option,
     json_option,
     load_model,
@@ -21,6 +20,7 @@ from pellucid.cli._common import (
     screen,
     vectors_argument,
 )
+from pellucid.cli._outputs import OutputFile, Writing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,13 +28,16 @@ if TYPE_CHECKING:
 SHOWN = 20
 
 
-@click.command("project")
+@click.command("project", cls=Writing)
 @vectors_argument
 @model_option()
 @click.option("-c", "--concept", multiple=True, help="Project onto this concept; several share one cone.")
 @click.option("--without", multiple=True, help="Take this concept out first.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="File to write, .npy or .parquet; - for .npy on stdout."
+    "-o",
+    "--output",
+    type=OutputFile(".npy", ".parquet", dash=True),
+    help="File to write, .npy or .parquet; - for .npy on stdout.",
 )
 @column_option
 @json_option
@@ -62,8 +65,6 @@ def command(
     """
     if output is None and (concept or without):
         raise click.UsageError("Name a file for the vectors with --output, or - for standard output.")
-    if output is not None:
-        check_output(output, ".npy", ".parquet")
     fitted = load_model(model)
 
     def change(rows: NDArray[Any]) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pellucid.cli._common import json_option, print_json
+from pellucid.cli._outputs import OutputFolder, Writing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,14 +20,19 @@ if TYPE_CHECKING:
 N_SCENES, N_ATOMS = 3000, 6
 N_CLUSTERS, CLUSTER_ATOMS, COMMON_ATOMS, BINARY_RANK = 12, 4, 8, 8
 UNLABELLED = ("clusters", "binary")  # what the models without labels are called in the output folder
+# what it writes there, beside the collection, which it takes as it is if it is whole
+FILES = (
+    "scenes.parquet", "words.parquet", "concepts.parquet", "report.html",
+    *(f"{name}.safetensors" for name in ("model", *UNLABELLED)),
+)  # fmt: skip
 SHOWN = 5
 SUPERVISED, ZERO_SHOT = "concept subspaces", "words alone (zero-shot)"
 Tell = Callable[[Callable[..., None], dict[str, Any]], None]
 
 
-@click.command("demo")
+@click.command("demo", cls=Writing)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("pellucid-demo"),
+    "-o", "--output", type=OutputFolder(*FILES), default=Path("pellucid-demo"),
     show_default=True, help="Folder for the data, the model, the collection and the report.",
 )  # fmt: skip
 @click.option(

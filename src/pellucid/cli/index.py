@@ -20,14 +20,15 @@ from pellucid.cli._common import (
     vectors_argument,
 )
 from pellucid.cli._engines import chosen, engine_options
+from pellucid.cli._outputs import OutputFolder, Writing
 
 if TYPE_CHECKING:
     from pellucid.vectors import VectorFile
 
 
-@click.command("index")
+@click.command("index", cls=Writing)
 @vectors_argument
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder of the new collection.")
+@click.option("-o", "--output", required=True, type=OutputFolder(), help="Folder of the new collection.")
 @click.option("--text", help="Column to show as the text of an item, if it is not named text.")
 @click.option(
     "--labels",
@@ -65,8 +66,6 @@ def command(
       pellucid index photos.parquet --engine postgres --dsn postgresql://me@db.example.org/photos -o photos
       cat photos.npy | pellucid index - -o photos
     """
-    if not force and output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise click.UsageError(f"{output} exists already: name a new folder, or replace a collection with --force.")
     from pellucid.cli.streaming import checked_blocks
     from pellucid.search import Collection
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from pellucid.cli._common import Columns, check_output, column_option, counted, json_option, screen, status
+from pellucid.cli._common import Columns, column_option, counted, json_option, screen, status
 from pellucid.cli._fits import output_option, report, seed_option, warned
+from pellucid.cli._outputs import Writing
 from pellucid.cli._sources import kind_option, read_source, source_argument
 
 # options that only some kinds of input have
@@ -22,7 +23,7 @@ SHARED = {"code": ("vectors", "images"), "n_atoms": ("vectors", "images"), "thre
 EXAMPLES, NEAR = 6, 5
 
 
-@click.command("fit")
+@click.command("fit", cls=Writing)
 @source_argument
 @output_option
 @kind_option
@@ -64,7 +65,6 @@ def command(
       pellucid manifold fit corpus.txt --n-components 50 -o words.safetensors
       pellucid manifold fit recording.npy --neighbors temporal -o recording.safetensors
     """
-    check_output(output, ".safetensors")
     from pellucid import persistence
 
     begun = time.perf_counter()

@@ -11,7 +11,6 @@ import click
 from pellucid.cli._common import (
     STANDARD,
     Columns,
-    check_output,
     column_option,
     counted,
     json_option,
@@ -20,6 +19,7 @@ from pellucid.cli._common import (
     screen,
     status,
 )
+from pellucid.cli._outputs import OutputFile, Writing
 from pellucid.cli._sources import read_source
 
 KIND_OF = {
@@ -27,10 +27,10 @@ KIND_OF = {
 }  # fmt: skip
 
 
-@click.command("transform")
+@click.command("transform", cls=Writing)
 @click.argument("source", required=False, type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @model_option(text="Model file that `manifold fit` wrote.")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
+@click.option("-o", "--output", required=True, type=OutputFile(".npy", ".parquet", dash=True),
               help="File to write, .npy or .parquet; - for .npy on stdout.")  # fmt: skip
 @click.option("--vocabulary", is_flag=True, help="Instead of texts, write the vectors of the words, as ids the words.")
 @column_option
@@ -46,7 +46,6 @@ def command(source: Path | None, model: Path, output: Path, vocabulary: bool, co
       pellucid manifold transform corpus.txt -m words.safetensors -o lines.npy
       pellucid manifold transform -m words.safetensors --vocabulary -o words.parquet
     """
-    check_output(output, ".npy", ".parquet")
     if (source is None) != vocabulary:
         raise click.UsageError("Name what to embed, or ask for the --vocabulary of a model of words.")
     from pellucid import persistence

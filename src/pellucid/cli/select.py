@@ -10,7 +10,6 @@ import click
 from pellucid.cli._common import (
     Columns,
     check_finite,
-    check_output,
     column_option,
     json_option,
     print_json,
@@ -18,6 +17,7 @@ from pellucid.cli._common import (
     screen,
     vectors_argument,
 )
+from pellucid.cli._outputs import OutputFile, Writing
 
 if TYPE_CHECKING:
     from pellucid.vectors import VectorFile
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_SUBSETS = 100_000
 
 
-@click.command("select")
+@click.command("select", cls=Writing)
 @vectors_argument
 @click.option("-k", type=click.IntRange(min=1), help="How many rows that are unlike each other.")
 @click.option(
@@ -40,7 +40,7 @@ MAX_SUBSETS = 100_000
     "--diversity", type=click.FloatRange(0, 1), default=0.5, show_default=True,
     help="0 takes the most relevant, 1 looks only at how rows differ.",
 )  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File for the chosen rows, .npy or .parquet.")
+@click.option("-o", "--output", type=OutputFile(".npy", ".parquet"), help="File for the chosen rows, .npy or .parquet.")
 @column_option
 @json_option
 def command(
@@ -66,8 +66,6 @@ def command(
         raise click.UsageError("Say how many rows with -k, or ask for --isometric ones, which are as many as they are.")
     if isometric and relevance is not None:
         raise click.UsageError("--relevance goes with -k.")
-    if output is not None:
-        check_output(output, ".npy", ".parquet")
     from pellucid import vectors as files
 
     with readable(vectors) as source:
