@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
+from pellucid._core import deadline
+
 _threads: int | None = None
 _pool: ThreadPoolExecutor | None = None
 _blas: Any = None
@@ -145,17 +147,24 @@ def run_rows(part: Callable[[int, int], None], n_rows: int, *, min_rows: int = 6
     """Call ``part(start, stop)`` over chunks that cover ``range(n_rows)``, on as many threads as are set.
 
     The chunks depend on the arguments alone, so the number of threads never changes a bit of the result. ``part`` may
-    call BLAS: while several chunks run, BLAS itself is held to one thread.
+    call BLAS: while several chunks run, BLAS itself is held to one thread. Between chunks it looks at the deadline.
     """
     size = min(max(min_rows, -(-n_rows // CHUNKS)), max_rows)
     starts = range(0, n_rows, size)
+    ends = deadline.current()
+
+    def chunk(start: int) -> None:
+        if ends is not None:
+            ends.check()
+        part(start, min(start + size, n_rows))
+
     if get_threads() == 1 or len(starts) == 1:
         for start in starts:
-            part(start, min(start + size, n_rows))
+            chunk(start)
         return
     pool = _current_pool()
     with one_blas_thread():
-        futures = [pool.submit(part, start, min(start + size, n_rows)) for start in starts]
+        futures = [pool.submit(chunk, start) for start in starts]
         try:
             for future in futures:
                 future.result()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pellucid._core import deadline
 from pellucid._core.arrays import Floats, Ints
 from pellucid._core.kernels import box_descent
 from pellucid.binary.packed_bits import Bits, packed, shared_items
@@ -53,6 +54,7 @@ class Assignment:
     def run(self) -> Bits:
         """Add all items that are left; concepts (p, b)."""
         for n in range(len(self.S), len(self.items)):
+            deadline.check()
             self.add(self.items[n])
             if (n + 1) % REFIT == 0 or n + 1 == len(self.items):
                 self.refit()

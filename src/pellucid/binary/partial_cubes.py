@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pellucid._core import deadline
 from pellucid._core.arrays import Floats, Ints
 from pellucid.binary.packed_bits import Bits
 
@@ -105,6 +106,7 @@ def majority_closure(S: Bits) -> Bits:
     """
     rows = np.unique(S[:, :1], axis=0)
     for k in range(1, S.shape[1]):
+        deadline.check()
         grown = []
         for value in (0, 1):
             with_value = S[S[:, k] == value, :k]
@@ -123,6 +125,7 @@ def neighbours(nodes: Bits) -> list[dict[int, int]]:
     links: list[dict[int, int]] = [{} for _ in nodes]
     flipped = nodes.copy()
     for a in range(nodes.shape[1]):
+        deadline.check()
         flipped[:, a] ^= 1
         for v, row in enumerate(flipped):
             u = place.get(row.tobytes())
@@ -143,6 +146,7 @@ def needed(nodes: Bits, items: Ints) -> NDArray[np.bool_]:
     while changed:
         changed = False
         for v in order[kept[order]]:
+            deadline.check()
             if removable(links, int(v)):
                 kept[v], changed = False, True
                 for a, u in links[v].items():

@@ -15,11 +15,13 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from pellucid import __version__
+from pellucid._core.deadline import Expired
 from pellucid.explorer import schemas as s
 from pellucid.explorer.background import NotReady
 from pellucid.explorer.limits import Limits
 from pellucid.explorer.middleware import Guard
 from pellucid.explorer.state import Conflict, State
+from pellucid.explorer.turns import Busy
 
 PAGE = Path(__file__).parent / "page"
 VIEWS = ("/", "/map", "/item", "/concepts", "/structure")
@@ -34,6 +36,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         422: "The request asks for something that cannot be.",
     }.items()
 }
+STATUSES = {NotReady: 409, Conflict: 409, KeyError: 404, ValueError: 422, Expired: 408, Busy: 429}
 BINARY: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}, **PROBLEMS}
 Layout = Literal["pca", "neighbours"]
 
@@ -66,7 +69,7 @@ def build(state: State, *, token: str | None, hosts: Sequence[str] | None, limit
     app.state.pellucid = state
     _add_reading(app, state, limits)
     _add_searching(app, state, limits)
-    _add_concepts(app, state)
+    _add_concepts(app, state, limits)
     _add_structure(app, state)
     _add_page(app)
     _add_errors(app)
@@ -124,7 +127,7 @@ def _add_reading(app: FastAPI, state: State, limits: Limits) -> None:
                 raise ValueError(f"Rows go from 0 to {count - 1}, and at most {limits.k} at a time.")
             rows = row
         elif find is not None:
-            rows = state.items.find(find, k)
+            rows = state.find(find, k)
         else:
             rows = list(range(min(start, count), min(start + k, count)))
         return {"items": [state.items.show(r) for r in rows]}
@@ -161,6 +164,7 @@ def _add_searching(app: FastAPI, state: State, limits: Limits) -> None:
             raise ValueError(f"k is at most {limits.k}.")
         if not isinstance(asked.x, str) and isinstance(asked.x[0], list) and len(asked.x) > limits.batch:
             raise ValueError(f"A batch has at most {limits.batch} vectors.")
+        state.check_work(asked.x, asked.k, asked.diverse, limits.work)
         return {"hits": state.search(asked.x, asked.concept, asked.without, asked.k, asked.diverse, asked.score)}
 
     @app.post("/api/explain", response_model=s.Explanations, responses=PROBLEMS)
@@ -172,7 +176,7 @@ def _add_searching(app: FastAPI, state: State, limits: Limits) -> None:
         return {"explanations": state.explain(asked.x, others, asked.concept, asked.without, asked.score, asked.words)}
 
 
-def _add_concepts(app: FastAPI, state: State) -> None:
+def _add_concepts(app: FastAPI, state: State, limits: Limits) -> None:
     @app.get("/api/concepts", response_model=s.Concepts, responses=PROBLEMS)
     def concepts() -> Any:
         """Each concept: the words its cone holds best, its size, its top items."""
@@ -187,7 +191,7 @@ def _add_concepts(app: FastAPI, state: State) -> None:
     def stability(asked: s.StabilityRequest) -> Any:
         """Refit the model on resampled rows, in the background: /api/status says how far it is, and /api/concepts then
         how much of each concept came out again."""
-        state.check_stability(asked.n_runs)
+        state.check_stability(asked.n_runs, limits.job)
         return {"started": True}
 
     @app.post("/api/rename", response_model=s.Renamed, responses=PROBLEMS)
@@ -263,7 +267,7 @@ def _add_errors(app: FastAPI) -> None:
         reply.headers.update(error.headers or {})
         return reply
 
-    for kind, status in ((NotReady, 409), (Conflict, 409), (KeyError, 404), (ValueError, 422)):
+    for kind, status in STATUSES.items():
 
         def expected(request: Request, error: Exception, status: int = status) -> JSONResponse:
             return answer(status, str(error.args[0]) if error.args else "That cannot be done.")

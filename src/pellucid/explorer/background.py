@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from pellucid._core.deadline import Deadline, Expired
 from pellucid.concepts import ConceptSubspaces
 from pellucid.explorer import layout
 from pellucid.explorer.items import Items
@@ -66,11 +68,12 @@ class Background:
         warm: Callable[[], object] | None = None,
     ) -> None:
         self.items, self.model, self.more, self.warm = items, model, more, warm
+        self.first: Callable[[], object] | None = None  # what requests would otherwise begin again and again
         others = [*(["shares"] if model is not None else []), *(task.name for task in more)]
         self.progress = dict.fromkeys((*LAYOUTS, *others), 0.0)
         self.failed: dict[str, str] = {}
         self._made: dict[str, NDArray[Any]] = {}
-        self._stop = threading.Event()
+        self.ends = Deadline()  # of all that is not for one request
         self._thread = threading.Thread(target=self._run, name="pellucid-explorer", daemon=True)
 
     def start(self) -> None:
@@ -78,7 +81,7 @@ class Background:
             self._thread.start()
 
     def stop(self) -> None:
-        self._stop.set()
+        self.ends.cancel()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Until everything is ready; False if that took longer."""
@@ -97,11 +100,13 @@ class Background:
 
     def _run(self) -> None:
         # one core is enough for the background: the others answer, and threads that wait for each other wait long
-        with threadpool_limits(limits=1, user_api="openmp"):
+        with threadpool_limits(limits=1, user_api="openmp"), self.ends.held(), suppress(Expired):
             self._prepare()
 
     def _prepare(self) -> None:
         items, collection = self.items, self.items.collection
+        if self.first is not None:
+            self.first()
         axes: list[layout.Axes] = []
 
         def shared_axes() -> layout.Axes:
@@ -124,7 +129,7 @@ class Background:
             self._make(task)
         if "pca" in self._made:
             self._make(Task("neighbours", places, np.float32, (), neighbours))
-        if self.warm is not None and not self._stop.is_set():
+        if self.warm is not None:
             self.warm()
 
     def _make(self, task: Task) -> None:
@@ -132,8 +137,7 @@ class Background:
         name = task.name
 
         def progress(share: float) -> None:
-            if self._stop.is_set():
-                raise _Stopped
+            self.ends.check()
             self.progress[name] = min(share, 0.99)
 
         try:
@@ -144,12 +148,8 @@ class Background:
                 folder, name, facts, task.shape, task.dtype, lambda: task.compute(progress), alone=True
             )
             self.progress[name] = 1.0
-        except _Stopped:
-            return
+        except Expired:
+            raise
         except Exception as error:
             LOG.exception("The %s could not be computed.", name)
             self.failed[name] = f"{type(error).__name__}."
-
-
-class _Stopped(Exception):
-    pass

@@ -22,19 +22,26 @@ class Limits:
     batch : int, default=64
         Queries in one search, or pairs in one explanation.
     seconds : float, default=30.0
-        Until the answer begins.
+        Until the answer begins; what it took is given back then.
+    work : float, default=1e10
+        Multiplications of one search, about: vectors, results and whether they are to differ count together. A plain
+        search for one vector is always answered.
+    job : float, default=600.0
+        Seconds that a job in the background may take that a request began.
 
     Examples
     --------
     >>> from pellucid.explorer import Limits
     >>> Limits(k=100)
-    Limits(body=1048576, k=100, batch=64, seconds=30.0)
+    Limits(body=1048576, k=100, batch=64, seconds=30.0, work=10000000000.0, job=600.0)
     """
 
     body: int = 1 << 20
     k: int = 1000
     batch: int = 64
     seconds: float = 30.0
+    work: float = 1e10
+    job: float = 600.0
 
 
 def is_local(host: str) -> bool:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pellucid._core.deadline import Deadline
 from pellucid.explorer.limits import Limits
 
 LOG = logging.getLogger("pellucid.explorer")
@@ -74,9 +75,16 @@ class Guard:
     async def _run(self, scope: Scope, receive: Receive, answer: Answer) -> None:
         """The app, which must begin to answer in time; sending may take as long as the network does."""
 
+        ends = Deadline(self.limits.seconds)
+
         async def read_and_answer() -> None:
             body = await self._body(receive)
-            await self.app(scope, body, answer.send)
+            left = asyncio.ensure_future(_gone(receive, ends))
+            try:
+                with ends.held():  # threads that the app works in look at it, too
+                    await self.app(scope, _once(body, left), answer.send)
+            finally:
+                left.cancel()
 
         work = asyncio.ensure_future(read_and_answer())
         begun = asyncio.ensure_future(answer.begun.wait())
@@ -90,6 +98,7 @@ class Guard:
         finally:
             begun.cancel()
             if not work.done():
+                ends.cancel()  # a thread cannot be stopped from outside
                 work.cancel()
 
     def _check_addresses(self, headers: dict[str, str]) -> None:
@@ -107,7 +116,7 @@ class Guard:
         if not length.isdigit() or int(length) > self.limits.body:
             raise Refused(413, f"The body of a request may have {self.limits.body:,} bytes.")
 
-    async def _body(self, receive: Receive) -> Receive:
+    async def _body(self, receive: Receive) -> bytes:
         """The body, read here since a body in chunks does not say its size beforehand; it is small."""
         body, more = b"", True
         while more:
@@ -116,17 +125,7 @@ class Guard:
             more = message.get("more_body", False)
             if len(body) > self.limits.body:
                 raise Refused(413, f"The body of a request may have {self.limits.body:,} bytes.")
-        whole: Message = {"type": "http.request", "body": body, "more_body": False}
-        read = False
-
-        async def again() -> Message:
-            nonlocal read
-            if read:
-                return await receive()
-            read = True
-            return whole
-
-        return again
+        return body
 
     def _has_token(self, headers: dict[str, str]) -> bool:
         if self.token is None:
@@ -148,6 +147,24 @@ class Guard:
         cookie = f"{self.cookie}={self.seal.decode()}; Path=/; HttpOnly; SameSite=Strict"
         await answer.plain(303, b"", {"location": "/", "set-cookie": cookie})
         return True
+
+
+async def _gone(receive: Receive, ends: Deadline) -> Message:
+    """Wait until the client goes away: what is done for it ends, too."""
+    while (message := await receive())["type"] != "http.disconnect":
+        pass
+    ends.cancel()
+    return message
+
+
+def _once(body: bytes, left: asyncio.Future[Message]) -> Receive:
+    """What an app that asks for the body gets: the body, and then that the client has left."""
+    whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return whole.pop() if whole else await asyncio.shield(left)
+
+    return receive
 
 
 class Answer:

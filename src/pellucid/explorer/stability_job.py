@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pellucid._core.deadline import Deadline, Expired
 from pellucid.concepts import ConceptSubspaces
 from pellucid.explorer.background import Background
 from pellucid.explorer.items import Items
@@ -30,7 +31,7 @@ class Checking:
         self._lock = threading.Lock()
         self._running = False
 
-    def start(self, n_runs: int) -> None:
+    def start(self, n_runs: int, seconds: float | None = None) -> None:
         if self.column is None:
             raise ValueError("To refit the model, the items need labels with the names of all its concepts.")
         with self._lock:
@@ -38,19 +39,24 @@ class Checking:
                 self._running = True
                 self.background.failed.pop("stability", None)
                 self.background.progress["stability"] = 0.0
-                threading.Thread(target=self._run, args=(n_runs,), name="pellucid-stability", daemon=True).start()
+                threading.Thread(
+                    target=self._run, args=(n_runs, Deadline(seconds)), name="pellucid-stability", daemon=True
+                ).start()
 
-    def _run(self, n_runs: int) -> None:
+    def _run(self, n_runs: int, ends: Deadline) -> None:
         try:
             assert self.column is not None
             rows = sample(len(self.items), ROWS)
             X = self.items.collection.vectors(self.items.positions[rows]).astype(np.float32)
             Y = np.stack([self.items.labels(self.column, name)[rows] for name in self.names], axis=1).astype(bool)
-            result = self.model.stability(X, Y, n_runs)
+            with ends.held():
+                result = self.model.stability(X, Y, n_runs)
             columns = {"overlap": result.cone_overlap, "auc": result.auc, "auc_random": result.auc_random,
                        "auc_permuted": result.auc_permuted}  # fmt: skip
             self.found = [{key: _known(values[j]) for key, values in columns.items()} for j in range(len(self.names))]
             self.background.progress["stability"] = 1.0
+        except Expired as error:
+            self.background.failed["stability"] = str(error)
         except Exception as error:
             LOG.exception("The stability could not be computed.")
             self.background.failed["stability"] = f"{type(error).__name__}."

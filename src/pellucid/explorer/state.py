@@ -14,18 +14,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pellucid import __version__, persistence
+from pellucid._core import deadline
 from pellucid.concepts import ConceptSubspaces, Vocabulary
 from pellucid.explorer.clusters_and_binary import Structure
 from pellucid.explorer.items import Items
 from pellucid.explorer.layout import sample
 from pellucid.explorer.loading import Models, check_dimension
 from pellucid.explorer.stability_job import Checking
+from pellucid.explorer.turns import Kept, Turns
 from pellucid.explorer.words import words_of_texts
 from pellucid.search import Collection, ConceptSearch, stored_model
 
 LOOKED_AT = 20_000  # items that co-occurrence is counted on
 SHOWN = 12  # top items of a concept
 CAPTION_WORDS = 6
+# results of a plain search, and items explained, up to which a request is no dear one
+FEW = 100
+FEW_EXPLAINED = 12
+# dear requests that may wait for their turn: fewer than there are threads to answer with
+MOST_WAITING = 16
 
 
 class Conflict(Exception):
@@ -57,6 +64,7 @@ class State:
         met = {kind: stored_model(getattr(models, kind), collection) for kind in ("binary", "clusters")}
         self.structure = Structure(self.items, replace(models, concepts=self.searcher.stored, **met), self.vocabulary)
         self.background = self.structure.background
+        self.background.first = self._first_search
         self.checking = None if model is None else Checking(self.items, self.searcher.stored, self.background)
         self._given = None if words is None else ([str(w) for w in words], np.asarray(word_vectors, dtype=np.float32))
         if self._given is not None and self._given[1].shape != (len(self._given[0]), collection.dimension):
@@ -65,11 +73,16 @@ class State:
                 f"but are {self._given[1].shape}."
             )
         self._digest = None if model_path is None else _digest(model_path)
-        self._vocabulary: tuple[str, list[str], NDArray[Any] | None] | None = None
-        self._kept: dict[str, Any] = {}
+        self._kept = Kept(self.background.ends)
         self._lock = threading.RLock()
-        # more searches at a time than cores only get in each other's way
-        self._turns = threading.BoundedSemaphore(os.cpu_count() or 1)
+        # more searches at a time than cores only get in each other's way; dear ones never have all the cores
+        cores = os.cpu_count() or 1
+        self._turns, self._dear = Turns(cores, 256), Turns(max(1, cores // 2), MOST_WAITING)
+
+    def _first_search(self) -> None:
+        """A pass over all rows, after which the engine knows their lengths: it may take longer than a request may."""
+        if len(self.items):
+            self.searcher.search(str(self.collection.ids[0]), k=1)
 
     # the collection
 
@@ -122,10 +135,23 @@ class State:
             self.items.position(x)
         if concept is not None or without is not None or score is not None:
             self._need_model()
-        with self._turns:
+        with (self._dear if batch or diverse or k > FEW else self._turns).one():
             found: Any = self.searcher.search(x, concept, k, diverse, without=without, score=score)
-        shown = [self._hits([(hit.position, hit.score) for hit in hits]) for hits in (found if batch else [found])]
+            shown = [self._hits([(hit.position, hit.score) for hit in hits]) for hits in (found if batch else [found])]
         return shown if batch else shown[0]
+
+    def check_work(self, x: Any, k: int, diverse: bool, most: float) -> None:
+        """Refuse a search that would take more than its share."""
+        queries = len(x) if not isinstance(x, str) and isinstance(x[0], list) else 1
+        if (queries > 1 or diverse) and self.searcher.work(queries, k, diverse) > most:
+            raise ValueError(
+                f"A search for {queries} vector{'s' if queries > 1 else ''} with {k} {'diverse ' if diverse else ''}"
+                "results each takes too long for others: ask for fewer vectors or fewer results."
+            )
+
+    def find(self, words: str, k: int) -> list[int]:
+        with self._dear.one():
+            return self.items.find(words, k)
 
     def explain(
         self,
@@ -143,7 +169,11 @@ class State:
             self.items.position(item)
         query = x if isinstance(x, str) else self._vector(x)
         asked: dict[str, Any] = {"concept": concept, "without": without, "score": score, "vocabulary": vocabulary}
-        found = [self.searcher.explain(query, item, **asked) for item in y]
+        found = []
+        with (self._dear if len(y) > FEW_EXPLAINED else self._turns).one():
+            for item in y:
+                deadline.check()
+                found.append(self.searcher.explain(query, item, **asked))
         return [
             {
                 "names": e.names,
@@ -174,6 +204,7 @@ class State:
         known = self.background.get("shares")[:, rows] if self.background.has("shares") else None
         hits = []
         for i, (row, (_, score)) in enumerate(zip(rows, found)):
+            deadline.check()
             item = self.items.show(int(row))
             made_of = None if known is None else [round(float(share), 4) for share in known[:, i]]
             hits.append({"rank": i + 1, "score": score, "id": item["id"], "item": item, "shares": made_of})
@@ -183,7 +214,9 @@ class State:
 
     def select(self, layout: str, polygon: list[tuple[float, float]], k: int) -> dict[str, Any]:
         """The items whose places on the map lie within a polygon."""
-        rows = np.flatnonzero(inside(self.background.get(layout), np.array(polygon)))
+        places = self.background.get(layout)
+        with self._dear.one():
+            rows = np.flatnonzero(inside(places, np.array(polygon)))
         mean = None
         if self.background.has("shares") and len(rows):
             mean = [float(m) for m in self.background.get("shares")[:, rows].mean(axis=1)]
@@ -210,21 +243,17 @@ class State:
     # structure
 
     def analogram(self, items: list[str] | None, by: str, max_concepts: int | None, max_nodes: int) -> dict[str, Any]:
-        with self._turns:
+        with self._dear.one():
             return self.structure.analogram(items, by, max_concepts, max_nodes)
 
     # concepts
 
     def vocabulary(self) -> tuple[str, list[str], NDArray[Any] | None]:
         """Where the words come from, the words, and their vectors."""
-        with self._lock:
-            if self._vocabulary is None:
-                if self._given is not None:
-                    self._vocabulary = ("given", *self._given)
-                else:
-                    words, vectors = words_of_texts(self.items)
-                    self._vocabulary = ("none", [], None) if vectors is None else ("texts", words, vectors)
-            return self._vocabulary
+        if self._given is not None:
+            return ("given", *self._given)
+        words, vectors = self.once("vocabulary", lambda: words_of_texts(self.items))
+        return ("none", [], None) if vectors is None else ("texts", words, vectors)
 
     def _named(self) -> Vocabulary | None:
         """The words that name parts, made ready."""
@@ -259,11 +288,11 @@ class State:
             ],
         }
 
-    def check_stability(self, n_runs: int) -> None:
+    def check_stability(self, n_runs: int, seconds: float | None = None) -> None:
         """Begin to refit the model on resampled rows."""
         self._need_model()
         assert self.checking is not None
-        self.checking.start(n_runs)
+        self.checking.start(n_runs, seconds)
 
     def cooccurrence(self) -> dict[str, Any]:
         """How often concepts are used together in greedy codes: the paper's Figure 5, atoms of a concept as one."""
@@ -332,10 +361,7 @@ class State:
 
     def once(self, name: str, compute: Any) -> Any:
         """Compute it the first time."""
-        with self._lock:
-            if name not in self._kept:
-                self._kept[name] = compute()
-            return self._kept[name]
+        return self._kept.get(name, compute)
 
 
 def inside(places: NDArray[np.float32], polygon: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -343,6 +369,7 @@ def inside(places: NDArray[np.float32], polygon: NDArray[np.float64]) -> NDArray
     x, y = places[:, 0].astype(np.float64), places[:, 1].astype(np.float64)
     within = np.zeros(len(places), dtype=bool)
     for (x1, y1), (x2, y2) in zip(polygon, np.roll(polygon, -1, axis=0)):
+        deadline.check()
         crosses = (y1 > y) != (y2 > y)
         if y1 != y2:
             within ^= crosses & (x < (x2 - x1) * ((y - y1) / (y2 - y1)) + x1)

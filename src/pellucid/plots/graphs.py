@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pellucid._core import deadline
 from pellucid.plots import _style as style
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def node_places(nodes: NDArray[np.uint8]) -> NDArray[np.float64]:
             directions = np.pad(directions, ((0, 0), (0, 2 - directions.shape[1])))
         places = bits @ directions
         for _ in range(STEPS):
+            deadline.check()
             apart = np.linalg.norm(places[:, None] - places[None], axis=2)
             pull = np.divide(weight * distance, apart, out=np.zeros_like(apart), where=apart > 1e-9)
             places = bits @ (solve @ (pull.sum(axis=1)[:, None] * places - pull @ places))

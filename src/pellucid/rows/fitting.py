@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pellucid._core import deadline
 from pellucid._core.checkpoint import Checkpoint, fingerprint
 from pellucid._core.interrupts import SecondInterrupt, uninterrupted
 from pellucid._core.progress import progress
@@ -48,6 +49,7 @@ def run(
     try:
         with progress(bar[0], bar[1], bool(bar[2])) as advance:
             while not over(state):
+                deadline.check()
                 state = step(state)
                 if kept is not None:
                     kept.save(state)

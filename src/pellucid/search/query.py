@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pellucid._core import deadline
 from pellucid._core.arrays import unit_rows
 from pellucid.concepts import ConceptSubspaces, Vocabulary, WordConcept
 from pellucid.preparation import CenteredNormalizer
@@ -28,6 +29,8 @@ SHORTLIST_FROM, SHORTLIST_LEAST = 10, 200
 # rows that tell the mean of a collection without a model
 MEAN_ROWS = 50_000
 SCORES = ("presence", "projection")
+# multiplications that take as long as reading an item and showing it
+HIT = 2e6
 
 
 class ConceptSearch:
@@ -139,6 +142,7 @@ class ConceptSearch:
         here = [position for position in own if position is not None]
         results = []
         for i, (positions, scores) in enumerate(self._ranked(want, most + len(here), where)):
+            deadline.check()
             others = ~np.isin(positions, here)
             positions, scores = positions[others][:most], scores[others][:most]
             if diverse and len(positions):
@@ -147,6 +151,37 @@ class ConceptSearch:
             results.append(self._hits(want.row(i), positions[:k], scores[:k]))
         batch = not isinstance(x, str) and not is_composed(x) and np.ndim(x) == 2
         return results if batch else results[0]
+
+    def work(self, queries: int, k: int, diverse: bool = False) -> float:
+        """Estimate what a search costs, before it is begun.
+
+        Parameters
+        ----------
+        queries : int
+            How many vectors are searched for.
+        k : int
+            Most hits of each.
+        diverse : bool, default=False
+            Whether they are chosen so that they differ.
+
+        Returns
+        -------
+        float
+            Multiplications, about; a hit that is read and shown counts as many as take as long.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from pellucid.search import Collection, ConceptSearch
+        >>> search = ConceptSearch(Collection.create(mkdtemp(), [[1, 0], [0, 1], [3, 4]]))
+        >>> search.work(64, 1000, diverse=True) > 1000 * search.work(1, 3)
+        True
+        """
+        n, d = len(self.collection), self.collection.dimension
+        most = max(DIVERSE_FROM * k, DIVERSE_LEAST) if diverse else k
+        ranked = max(SHORTLIST, 10 * most) if self._presence is not None else most
+        chosen = min(most, n) * min(k, n) * (d + min(k, n) / 2) if diverse else 0.0
+        return queries * (n * d + min(ranked, n) * d + chosen + HIT * min(k, n))
 
     def swap(
         self, x: Any, y: Any, concept: str, k: int = 20, *, score: str | None = None, where: Any = None
@@ -273,6 +308,7 @@ class ConceptSearch:
         listed = self.collection.engine.shortlist(vectors, length, where, self._center)
         found = []
         for i, positions in enumerate(listed):
+            deadline.check()
             scores = want.row(i).scores(self._rows(positions), self._presence)[0]
             best = np.lexsort((positions, -scores))[:k]
             found.append((positions[best], scores[best]))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pellucid._core import deadline
 from pellucid._core.arrays import Ints, unit_rows
 from pellucid._core.checks import as_matrix, as_vector, check_finite, working_dtype
 from pellucid._core.tables import as_rows
@@ -95,6 +96,7 @@ def _most_told(units: NDArray[Any], shortfall: NDArray[np.float64], left_out: In
     closed = shortfall.copy()
     closed[left_out] = np.inf
     for i in range(k):
+        deadline.check()
         best = chosen[i] = int(np.argmax(0.5 * np.log(pivots) - closed))
         row = np.asarray(units @ units[best], dtype=np.float64)
         factor[i] = (row - factor[:i].T @ factor[:i, best]) / np.sqrt(pivots[best])
