@@ -215,4 +215,7 @@ def test_index_force(tmp_path):
     assert is_old(tmp_path / "c")
     assert found("index", tmp_path / "v.parquet", "-o", tmp_path / "c", "--force")["items"] == 300
     check_new(tmp_path / "c")
-    assert "holds no collection" in fails("index", tmp_path / "v.parquet", "-o", tmp_path, "--force")
+    assert "which is read" in fails("index", tmp_path / "v.parquet", "-o", tmp_path, "--force", code=2)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("not ours")
+    assert "holds no collection" in fails("index", tmp_path / "v.parquet", "-o", tmp_path / "other", "--force")

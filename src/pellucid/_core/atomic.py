@@ -18,19 +18,20 @@ BLOCK = 1 << 24
 
 
 @contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_path(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[Path]:
     """Give a temporary path beside `path`; when the block ends well, the file written there takes its place.
 
     When the block raises (Ctrl-C included), `path` keeps its old content and the temporary file is removed.
     The temporary name ends as `path` does, so writers that look at the suffix behave, and starts with a dot,
     so readers of the folder pass over it. An existing file keeps its permissions; a new one gets the umask's.
+    A symbolic link stays a link, and the file behind it is replaced; if not ``follow``, the link itself is replaced.
     """
-    target = Path(os.path.realpath(path))  # a symbolic link stays a link: the file behind it is replaced
+    target = Path(os.path.realpath(path)) if follow else Path(path)
     temporary = target.with_name(f".pellucid-{os.getpid()}-{secrets.token_hex(8)}{target.suffix}")
     try:
         yield temporary
         _flush(temporary)
-        if target.exists():
+        if target.exists() and not target.is_symlink():
             os.chmod(temporary, stat.S_IMODE(target.stat().st_mode) & 0o777)
         os.replace(temporary, target)
     except BaseException:
@@ -49,14 +50,14 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
-def save_array(path: str | os.PathLike[str], array: NDArray[Any]) -> None:
+def save_array(path: str | os.PathLike[str], array: NDArray[Any], *, follow: bool = True) -> None:
     """An .npy file that appears whole or not at all. numpy's own writer tells of a full disk only how many bytes are
     missing, without saying why."""
     import numpy as np
 
     header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
     rows = max(1, BLOCK * len(array) // max(1, array.nbytes))
-    with atomic_path(path) as temporary, open(temporary, "xb") as file:
+    with atomic_path(path, follow=follow) as temporary, open(temporary, "xb") as file:
         np.lib.format.write_array_header_1_0(file, header)
         for start in range(0, len(array), rows):
             file.write(np.ascontiguousarray(array[start : start + rows]).reshape(-1).view(np.uint8).data)

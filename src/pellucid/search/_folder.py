@@ -13,6 +13,7 @@ its name, and files that a crash left behind are removed by the next one.
 from __future__ import annotations
 
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from pellucid._core.atomic import atomic_path, save_array
 from pellucid._core.checks import first_not_finite
 from pellucid._core.tables import as_rows
+from pellucid.search._inside import Outside, inside, open_inside
 from pellucid.search._lock import Locked, locked
 from pellucid.search._rows import Rows
 from pellucid.vectors import VectorFile, read_npy
@@ -36,7 +38,10 @@ MANIFEST = "manifest.json"
 INDEX = "index"
 # in the folder of a collection that an earlier version filled with prepared vectors
 PREPARED = "preprocessing.safetensors"
-OURS = re.compile(r"(vectors|items|deleted)-\d{6}\.(npy|parquet)|\.pellucid-.*")
+# numbers of additions and deletions; more digits than six only from the millionth on
+NUMBER = re.compile(r"\d{6}|[1-9]\d{6,14}")
+MOST_CHANGES = 10**15 - 1
+OURS = re.compile(rf"(vectors|items|deleted)-({NUMBER.pattern})\.(npy|parquet)|\.pellucid-[^/\\]*")
 
 
 class CollectionError(ValueError):
@@ -86,7 +91,7 @@ def _snapshot(folder: Path, manifest: dict[str, Any], known: Mapping[str, Segmen
     alive = np.ones(len(rows), dtype=bool)
     if manifest["deleted"]:
         # mapped, since a header may claim more than there is
-        deleted = np.load(folder / manifest["deleted"], mmap_mode="r", allow_pickle=False)
+        deleted = np.load(inside(folder, manifest["deleted"]), mmap_mode="r", allow_pickle=False)
         if deleted.dtype.kind != "i" or not ((deleted >= 0) & (deleted < len(rows))).all():
             raise ValueError(f"{manifest['deleted']} names rows that are not there.")
         alive[deleted] = False
@@ -109,8 +114,8 @@ def alive_blocks(now: Snapshot, rows: int = 65_536) -> Iterator[VectorFile]:
 def _segment(folder: Path, entry: dict[str, Any], dimension: int) -> Segment:
     import pyarrow.parquet as pq
 
-    rows = read_npy(folder / f"vectors-{entry['name']}.npy", None).vectors
-    with pq.ParquetFile(folder / f"items-{entry['name']}.parquet", memory_map=True) as file:
+    rows = read_npy(inside(folder, f"vectors-{entry['name']}.npy"), None).vectors
+    with pq.ParquetFile(inside(folder, f"items-{entry['name']}.parquet"), memory_map=True) as file:
         # what the file claims before anything is read, and then what is in it
         items = file.read() if file.metadata.num_rows == entry["rows"] else None
     if rows.shape != (entry["rows"], dimension) or items is None or items.num_rows != len(rows):
@@ -130,15 +135,15 @@ def write_segment(
     import pyarrow.parquet as pq
 
     ordered = np.ascontiguousarray(rows)
-    save_array(folder / f"vectors-{name}.npy", ordered)
+    save_array(folder / f"vectors-{name}.npy", ordered, follow=False)
     table = pa.table({"id": ids, **{key: _as_column(values) for key, values in columns.items()}})
-    with atomic_path(folder / f"items-{name}.parquet") as path:
+    with atomic_path(folder / f"items-{name}.parquet", follow=False) as path:
         pq.write_table(table, path)
     return {"name": name, "rows": len(rows), "checksum": zlib.crc32(ordered.data)}
 
 
 def write_deleted(folder: Path, name: str, positions: NDArray[np.int64]) -> str:
-    save_array(folder / f"deleted-{name}.npy", positions)
+    save_array(folder / f"deleted-{name}.npy", positions, follow=False)
     return f"deleted-{name}.npy"
 
 
@@ -153,7 +158,7 @@ def remove_unnamed(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    with atomic_path(folder / MANIFEST) as path:
+    with atomic_path(inside(folder, MANIFEST), follow=False) as path:
         path.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
@@ -162,24 +167,40 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise CollectionError(f"{folder} is not a collection: it has no {MANIFEST}.")
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        with open(open_inside(folder, MANIFEST, os.O_RDONLY), encoding="utf-8") as file:
+            manifest = json.loads(file.read())
         form = manifest["format"]
-        segments = [(str(s["name"]), int(s["rows"]), int(s["checksum"])) for s in manifest["segments"]]
-        named = [f"vectors-{name}.npy" for name, *_ in segments] + [manifest["deleted"] or "deleted-000000.npy"]
-        sound = (
-            all(OURS.fullmatch(str(name)) for name in named)
-            and isinstance(manifest["dimension"], int)
-            and isinstance(manifest["generation"], int)
-            and isinstance(manifest["engine"], str)
-            and isinstance(manifest["engine_options"], dict)
-        )
-    except (ValueError, KeyError, TypeError) as error:
+        sound = _sound(manifest)
+    except Outside as error:
+        raise CollectionError(str(error)) from error
+    # numbers of thousands of digits and lists in lists in lists are errors of their own
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise CollectionError(f"{path} is damaged: {error}.") from error
     if form != FORMAT:
         raise CollectionError(f"{folder} has collection format {form}; this Pellucid reads format {FORMAT}.")
     if not sound:
         raise CollectionError(f"{path} is damaged: it names files or sizes that cannot be.")
     return dict(manifest)
+
+
+def _sound(manifest: dict[str, Any]) -> bool:
+    """Whether what a manifest says can be: names of files as we give them, and numbers in their bounds."""
+    deleted, segments = manifest["deleted"], manifest["segments"]
+    names = [segment["name"] for segment in segments]
+    return (
+        all(isinstance(name, str) and NUMBER.fullmatch(name) for name in names)
+        and len(set(names)) == len(names)
+        and (deleted is None or bool(re.fullmatch(rf"deleted-({NUMBER.pattern})\.npy", deleted)))
+        and all(_whole(s["rows"], 0, 2**48) and _whole(s["checksum"], 0, 2**32 - 1) for s in segments)
+        and _whole(manifest["dimension"], 1, 2**31)
+        and _whole(manifest["generation"], 0, MOST_CHANGES)
+        and isinstance(manifest["engine"], str)
+        and isinstance(manifest["engine_options"], dict)
+    )
+
+
+def _whole(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def _as_column(values: Any) -> Any:
@@ -202,6 +223,8 @@ def changing(folder: Path, create: bool = False) -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
             yield
+    except Outside as error:
+        raise CollectionError(f"{error} Nothing was changed.") from error
     except Locked as holder:
         raise CollectionError(f"{folder} is being changed by {holder} now; try again when it is done.") from None
     except OSError as error:

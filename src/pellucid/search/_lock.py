@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -10,7 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from pellucid.search._inside import Outside, open_inside
+
 LOCK = "writer.lock"
+OURS = re.compile(r"(process \d+ on .*)?", re.DOTALL)
 
 
 class Locked(Exception):
@@ -25,11 +29,13 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
     process, however it ends. A lock of a process that is gone therefore never has to be broken.
     """
     until = time.monotonic() + wait
-    with open(folder / LOCK, "a+", encoding="utf-8") as file:
+    # never through a link, and never over what is no lock of ours: it may be another name of a precious file
+    with open(open_inside(folder, LOCK, os.O_RDWR | os.O_CREAT), "r+", encoding="utf-8") as file:
+        if not OURS.fullmatch(_text(file)):
+            raise Outside(f"{folder / LOCK} is no lock of a collection: look at what it is, and remove it.")
         while not _take(file):
             if time.monotonic() >= until:
-                file.seek(0)
-                raise Locked(file.read(200).strip() or "another process")
+                raise Locked(_text(file).strip() or "another process")
             time.sleep(0.02)
         try:
             file.seek(0)
@@ -39,6 +45,14 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
             yield
         finally:
             _give_back(file)
+
+
+def _text(file: IO[str]) -> str:
+    file.seek(0)
+    try:
+        return file.read(400)
+    except UnicodeDecodeError:
+        return "no text"
 
 
 if os.name == "nt":

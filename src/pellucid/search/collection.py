@@ -15,6 +15,7 @@ from pellucid.search._appearing import appearing, check_free
 from pellucid.search._folder import (
     FORMAT,
     INDEX,
+    MOST_CHANGES,
     PREPARED,
     CollectionError,
     Snapshot,
@@ -30,6 +31,7 @@ from pellucid.search._folder import (
     write_manifest,
     write_segment,
 )
+from pellucid.search._inside import Outside, all_inside, inside
 from pellucid.search.engines import Engine, make_engine
 from pellucid.vectors import Summary, VectorFile, summary
 
@@ -455,8 +457,12 @@ class Collection:
         """What the vectors went through before they came here, if that was written down; None for raw ones."""
         from pellucid import persistence
 
-        known = self._now.manifest.get("prepared", True) and (self.folder / PREPARED).is_file()
-        return persistence.load(self.folder / PREPARED) if known else None
+        try:
+            place = inside(self.folder, PREPARED)
+        except Outside as error:
+            raise CollectionError(str(error)) from error
+        known = self._now.manifest.get("prepared", True) and place.is_file()
+        return persistence.load(place) if known else None
 
     @property
     def engine(self) -> Engine:
@@ -464,10 +470,17 @@ class Collection:
         with self._loading:
             now = self._now
             if self._loaded is not now:
+                place = self._index_folder()
                 segments, keys = [s.rows for s in now.segments], [s.key for s in now.segments]
-                self._engine.load(segments, now.alive, keys, self.folder / INDEX, [s.items for s in now.segments])
+                self._engine.load(segments, now.alive, keys, place, [s.items for s in now.segments])
                 self._loaded = now
         return self._engine
+
+    def _index_folder(self) -> Path:
+        try:
+            return all_inside(self.folder, INDEX)
+        except Outside as error:
+            raise CollectionError(f"{error} The index can be removed at any time; it is built again.") from error
 
     def _next_manifest(self) -> tuple[dict[str, Any], str]:
         """A copy to change, and the name of what it will add; refused if somebody else has changed the collection since
@@ -475,6 +488,8 @@ class Collection:
         on_disk = read_manifest(self.folder)
         if on_disk["generation"] != self._now.manifest["generation"]:
             raise CollectionError(f"{self.folder} was changed by someone else meanwhile; open it again.")
+        if on_disk["generation"] >= MOST_CHANGES:
+            raise CollectionError(f"{self.folder} says that it was changed too many times; make it anew.")
         on_disk["generation"] += 1
         return on_disk, f"{on_disk['generation']:06d}"
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pellucid._core.atomic import save_array
 from pellucid._core.checkpoint import fingerprint
+from pellucid.search._inside import Outside, inside
 
 LOG = logging.getLogger("pellucid.search")
 
@@ -31,7 +32,12 @@ def derived_array(
     The facts are all that it depends on. Files there can be removed at any time: a damaged one counts as none, and a
     folder that cannot be written costs only time. With ``alone`` those of the same name for other facts go.
     """
-    path = folder / f"{name}-{fingerprint(*facts)[:16]}.npy"
+    file = f"{name}-{fingerprint(*facts)[:16]}.npy"
+    try:
+        path = inside(folder.parent, f"{folder.name}/{file}")
+    except Outside as error:
+        LOG.info("%s", error)
+        return compute()
     found = _read(path, shape, np.dtype(dtype))
     if found is None:
         found = compute()
@@ -62,7 +68,7 @@ def _read(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[A
 def _keep(path: Path, made: NDArray[Any], replaced: str | None) -> None:
     try:
         path.parent.mkdir(exist_ok=True)
-        save_array(path, made)
+        save_array(path, made, follow=False)
         for old in path.parent.glob(replaced) if replaced is not None else ():
             if old != path:
                 old.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ def write_index(path: Path, header: dict[str, Any], index: Any, flags: int) -> N
         path.parent.mkdir(exist_ok=True)
         for left in path.parent.glob(".pellucid-*"):  # by a crash
             left.unlink(missing_ok=True)
-        with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        with atomic_path(path, follow=False) as temporary, open(temporary, "wb") as file:
             total = 0
 
             def write(data: Any) -> int:
