@@ -4,6 +4,9 @@ The header is one metadata entry, ``pellucid``, that holds
 ``{"format": 1, "class": …, "version": …, "params": {…}, "values": {…}, "text": {…}}``: constructor parameters, plain
 fitted attributes, and fitted arrays of text. Numeric fitted arrays are the file's tensors, named as the attributes.
 
+``checksums`` has one for each tensor, and ``sum``, which stands last, one for the header's text before it; files of
+0.1.0.dev0 have neither.
+
 What a model does to raw rows first, its ``preparation_``, is the header's ``"preprocessing"``, written in the same way,
 and its tensors are named with ``preprocessing_.`` in front.
 
@@ -17,6 +20,7 @@ import importlib
 import inspect
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,7 @@ import numpy as np
 
 from pellucid import __version__
 from pellucid._core.atomic import atomic_path
+from pellucid._core.checksums import described_sum, text_sum
 from pellucid._core.saved import Fitted, SavedMixin
 
 __all__ = ["ModelFileError", "load", "save"]
@@ -31,6 +36,8 @@ __all__ = ["ModelFileError", "load", "save"]
 # of a model, and of a pipeline, of which earlier versions say that they cannot read it
 FORMAT, PIPELINE_FORMAT = 1, 2
 KEY = "pellucid"
+# what a header ends with that has a checksum
+SUM = re.compile(r', "sum": (\d{1,10})\}\Z')
 PREPARATION = "preparation_"
 # what its tensors are named with
 MARK = "preprocessing_."
@@ -103,8 +110,10 @@ def save(model: Any, path: str | Path) -> None:
     if target.suffix != ".safetensors":
         raise ValueError(f"Model files end in .safetensors, but the path is {str(path)!r}.")
     part, tensors = _pipeline_parts(model) if whole else _model_parts(model)
-    header = {"format": PIPELINE_FORMAT if whole else FORMAT, "version": __version__, **part}
-    payload = to_bytes(tensors, metadata={KEY: json.dumps(header, ensure_ascii=False, allow_nan=False)})
+    sums = {name: described_sum(array) for name, array in tensors.items()}
+    header = {"format": PIPELINE_FORMAT if whole else FORMAT, "version": __version__, **part, "checksums": sums}
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False)
+    payload = to_bytes(tensors, metadata={KEY: f'{text[:-1]}, "sum": {text_sum(text)}}}'})
     with atomic_path(target) as temporary:
         temporary.write_bytes(payload)
 
@@ -327,11 +336,35 @@ def _read(source: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         header = json.loads(metadata[KEY])
     except ModelFileError:
         raise
-    except (SafetensorError, ValueError, RecursionError, TypeError, KeyError) as error:
+    except (SafetensorError, ValueError, RecursionError, OverflowError, TypeError, KeyError) as error:
         raise ModelFileError(f"{source} is damaged or not a model file: {error}.") from error
     if not isinstance(header, dict):
         raise ModelFileError(f"{source} has a header that is not a JSON object.")
+    _check_sums(source, metadata[KEY], header, tensors)
     return header, tensors
+
+
+def has_checksums(path: str | Path) -> bool:
+    """Whether a model file has checksums, which :func:`load` compares; files of 0.1.0.dev0 have none."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        return SUM.search((file.metadata() or {}).get(KEY, "")) is not None
+
+
+def _check_sums(source: Path, text: str, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
+    """Refuse what is not what was written; files without checksums are of an earlier version."""
+    sums, advice = header.get("checksums"), "it was damaged since it was written, so copy or fit it again."
+    end = SUM.search(text)
+    if end is None and sums is None and "sum" not in header:
+        return
+    if end is None or int(end[1]) != text_sum(text[: end.start()] + "}") or not isinstance(sums, dict):
+        raise ModelFileError(f"{source} has a header that does not have its checksum: {advice}")
+    if set(sums) != set(tensors):
+        raise ModelFileError(f"{source} does not hold the arrays that its header names: {advice}")
+    for name, array in tensors.items():
+        if described_sum(array) != sums[name]:
+            raise ModelFileError(f"{source}: {name} does not have its checksum: {advice}")
 
 
 def _restore(

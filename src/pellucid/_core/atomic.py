@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,14 +51,18 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
-def save_array(path: str | os.PathLike[str], array: NDArray[Any], *, follow: bool = True) -> None:
+def save_array(path: str | os.PathLike[str], array: NDArray[Any], *, follow: bool = True, summed: bool = False) -> None:
     """An .npy file that appears whole or not at all. numpy's own writer tells of a full disk only how many bytes are
-    missing, without saying why."""
+    missing, without saying why. If ``summed``, the CRC-32 of its bytes follows them, which readers pass over."""
     import numpy as np
 
     header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
-    rows = max(1, BLOCK * len(array) // max(1, array.nbytes))
+    rows, total = max(1, BLOCK * len(array) // max(1, array.nbytes)), 0
     with atomic_path(path, follow=follow) as temporary, open(temporary, "xb") as file:
         np.lib.format.write_array_header_1_0(file, header)
         for start in range(0, len(array), rows):
-            file.write(np.ascontiguousarray(array[start : start + rows]).reshape(-1).view(np.uint8).data)
+            data = np.ascontiguousarray(array[start : start + rows]).reshape(-1).view(np.uint8).data
+            total = zlib.crc32(data, total)
+            file.write(data)
+        if summed:
+            file.write(total.to_bytes(4, "little"))

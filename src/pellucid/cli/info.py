@@ -19,9 +19,13 @@ SHOWN = 8
 
 @click.command("info")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--verify", is_flag=True,
+    help="Compare every array of a model or a collection with its checksum, and say that all are as they were written.",
+)  # fmt: skip
 @column_option
 @json_option
-def command(path: Path, column: Columns, as_json: bool) -> None:
+def command(path: Path, verify: bool, column: Columns, as_json: bool) -> None:
     """Say what is in PATH: a model, a collection or a file of vectors.
 
     Of a collection and of a file of vectors it also says how long the vectors are, how many are equal to an earlier
@@ -32,8 +36,11 @@ def command(path: Path, column: Columns, as_json: bool) -> None:
       pellucid info photos.safetensors
       pellucid info photos --json
       pellucid info photos.parquet
+      pellucid info photos --verify
     """
     found = describe(path, column)
+    if verify:
+        found["verified"] = verified(path, found["kind"])
     if as_json:
         print_json(found)
     else:
@@ -51,6 +58,21 @@ def describe(path: Path, column: Columns) -> dict[str, Any]:
     if column.given:
         raise click.UsageError("--column, --columns and --exclude are for files of vectors.")
     return other(path)
+
+
+def verified(path: Path, kind: str) -> str:
+    """What was compared; whatever differs is an error."""
+    if kind == "model":  # which was compared when it was loaded
+        from pellucid.persistence import has_checksums
+
+        return "all arrays have their checksums" if has_checksums(path) else "an earlier version wrote no checksums"
+    if kind != "collection":
+        raise click.UsageError("--verify is for models and collections: files of vectors have no checksums.")
+    from pellucid.search import Collection
+
+    with status(f"Reading {path.name} …"):
+        size = Collection.open(path).verify()
+    return f"all {rounded(size / 1e6)} MB of vectors have their checksums"
 
 
 def is_model(path: Path) -> bool:

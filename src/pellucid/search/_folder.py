@@ -6,6 +6,8 @@
     deleted-000002.npy     positions of deleted rows
     index/                 what the engine keeps; it can be removed at any time
 
+The manifest has a checksum of each of these files, and of itself; collections of 0.1.0.dev0 have those of rows alone.
+
 What is not named in the manifest does not exist: an addition or deletion counts from the moment the new manifest has
 its name, and files that a crash left behind are removed by the next one.
 """
@@ -15,7 +17,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pellucid._core.atomic import atomic_path, save_array
 from pellucid._core.checks import first_not_finite
+from pellucid._core.checksums import array_sum, file_sum, text_sum
 from pellucid._core.tables import as_rows
 from pellucid.search._inside import Outside, inside, open_inside
 from pellucid.search._lock import Locked, locked
@@ -53,6 +55,8 @@ class Segment:
     """What one addition wrote; ``key`` differs where the rows do."""
 
     key: str
+    file: Path
+    checksum: int
     rows: NDArray[Any]
     items: Any
     ids: list[str]
@@ -91,7 +95,9 @@ def _snapshot(folder: Path, manifest: dict[str, Any], known: Mapping[str, Segmen
     alive = np.ones(len(rows), dtype=bool)
     if manifest["deleted"]:
         # mapped, since a header may claim more than there is
-        deleted = np.load(inside(folder, manifest["deleted"]), mmap_mode="r", allow_pickle=False)
+        file = inside(folder, manifest["deleted"])
+        deleted = np.load(file, mmap_mode="r", allow_pickle=False)
+        _check_file(file, manifest.get("deleted_checksum"))
         if deleted.dtype.kind != "i" or not ((deleted >= 0) & (deleted < len(rows))).all():
             raise ValueError(f"{manifest['deleted']} names rows that are not there.")
         alive[deleted] = False
@@ -114,13 +120,29 @@ def alive_blocks(now: Snapshot, rows: int = 65_536) -> Iterator[VectorFile]:
 def _segment(folder: Path, entry: dict[str, Any], dimension: int) -> Segment:
     import pyarrow.parquet as pq
 
-    rows = read_npy(inside(folder, f"vectors-{entry['name']}.npy"), None).vectors
-    with pq.ParquetFile(inside(folder, f"items-{entry['name']}.parquet"), memory_map=True) as file:
+    vectors, beside = inside(folder, f"vectors-{entry['name']}.npy"), inside(folder, f"items-{entry['name']}.parquet")
+    rows = read_npy(vectors, None).vectors
+    _check_file(beside, entry.get("items_checksum"))
+    with pq.ParquetFile(beside, memory_map=True) as file:
         # what the file claims before anything is read, and then what is in it
         items = file.read() if file.metadata.num_rows == entry["rows"] else None
     if rows.shape != (entry["rows"], dimension) or items is None or items.num_rows != len(rows):
         raise ValueError(f"segment {entry['name']} has the wrong size.")
-    return Segment(_key(entry), rows, items, items.column("id").to_pylist())
+    return Segment(_key(entry), vectors, entry["checksum"], rows, items, items.column("id").to_pylist())
+
+
+def _check_file(file: Path, checksum: int | None) -> None:
+    if checksum is not None and file_sum(file) != checksum:
+        raise ValueError(f"{file.name} does not have its checksum, so it was changed since it was written.")
+
+
+def check_rows(segment: Segment) -> None:
+    """Refuse rows that are not those that were written."""
+    if array_sum(segment.rows) != segment.checksum:
+        raise CollectionError(
+            f"{segment.file} does not have its checksum, so it was damaged since it was written: take a copy of the "
+            "collection, or make it again."
+        )
 
 
 def _key(entry: dict[str, Any]) -> str:
@@ -139,12 +161,15 @@ def write_segment(
     table = pa.table({"id": ids, **{key: _as_column(values) for key, values in columns.items()}})
     with atomic_path(folder / f"items-{name}.parquet", follow=False) as path:
         pq.write_table(table, path)
-    return {"name": name, "rows": len(rows), "checksum": zlib.crc32(ordered.data)}
+    items = file_sum(folder / f"items-{name}.parquet")
+    return {"name": name, "rows": len(rows), "checksum": array_sum(ordered), "items_checksum": items}
 
 
-def write_deleted(folder: Path, name: str, positions: NDArray[np.int64]) -> str:
-    save_array(folder / f"deleted-{name}.npy", positions, follow=False)
-    return f"deleted-{name}.npy"
+def write_deleted(folder: Path, name: str, positions: NDArray[np.int64]) -> dict[str, Any]:
+    """Write positions; returns what the manifest says of them."""
+    file = f"deleted-{name}.npy"
+    save_array(folder / file, positions, follow=False)
+    return {"deleted": file, "deleted_checksum": file_sum(folder / file)}
 
 
 def remove_unnamed(folder: Path, manifest: dict[str, Any]) -> None:
@@ -159,7 +184,11 @@ def remove_unnamed(folder: Path, manifest: dict[str, Any]) -> None:
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     with atomic_path(inside(folder, MANIFEST), follow=False) as path:
-        path.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+        path.write_text(json.dumps({**manifest, "crc32": _own_sum(manifest)}, indent=1), encoding="utf-8")
+
+
+def _own_sum(manifest: dict[str, Any]) -> int:
+    return text_sum(json.dumps(manifest, sort_keys=True))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -169,7 +198,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         with open(open_inside(folder, MANIFEST, os.O_RDONLY), encoding="utf-8") as file:
             manifest = json.loads(file.read())
-        form = manifest["format"]
+        form, own = manifest["format"], manifest.pop("crc32", None)
         sound = _sound(manifest)
     except Outside as error:
         raise CollectionError(str(error)) from error
@@ -178,6 +207,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise CollectionError(f"{path} is damaged: {error}.") from error
     if form != FORMAT:
         raise CollectionError(f"{folder} has collection format {form}; this Pellucid reads format {FORMAT}.")
+    if own is not None and own != _own_sum(manifest):
+        raise CollectionError(f"{path} is damaged: it does not have its checksum.")
     if not sound:
         raise CollectionError(f"{path} is damaged: it names files or sizes that cannot be.")
     return dict(manifest)
@@ -191,12 +222,18 @@ def _sound(manifest: dict[str, Any]) -> bool:
         all(isinstance(name, str) and NUMBER.fullmatch(name) for name in names)
         and len(set(names)) == len(names)
         and (deleted is None or bool(re.fullmatch(rf"deleted-({NUMBER.pattern})\.npy", deleted)))
-        and all(_whole(s["rows"], 0, 2**48) and _whole(s["checksum"], 0, 2**32 - 1) for s in segments)
+        and all(_whole(s["rows"], 0, 2**48) and _is_sum(s["checksum"]) for s in segments)
+        and all(_is_sum(s.get("items_checksum", 0)) for s in segments)
+        and _is_sum(manifest.get("deleted_checksum", 0))
         and _whole(manifest["dimension"], 1, 2**31)
         and _whole(manifest["generation"], 0, MOST_CHANGES)
         and isinstance(manifest["engine"], str)
         and isinstance(manifest["engine_options"], dict)
     )
+
+
+def _is_sum(value: Any) -> bool:
+    return _whole(value, 0, 2**32 - 1)
 
 
 def _whole(value: Any, least: int, most: int) -> bool:

@@ -19,7 +19,7 @@ def inside(folder: Path, name: str) -> Path:
         raise Outside(f"{path} is a link or leads out of the folder, and nothing in a collection may.")
     try:
         mode = os.lstat(path).st_mode
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return path
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise Outside(f"{path} is neither a file nor a folder.")

@@ -21,6 +21,7 @@ from pellucid.search._folder import (
     Snapshot,
     alive_blocks,
     changing,
+    check_rows,
     checked_vectors,
     plain_options,
     read_manifest,
@@ -34,6 +35,9 @@ from pellucid.search._folder import (
 from pellucid.search._inside import Outside, all_inside, inside
 from pellucid.search.engines import Engine, make_engine
 from pellucid.vectors import Summary, VectorFile, summary
+
+# rows that are compared with their checksums when they are first used: what takes about a second
+CHECKED_BYTES = 1 << 30
 
 
 class Collection:
@@ -94,6 +98,8 @@ class Collection:
             raise CollectionError(f"{self.folder} cannot be opened: {error}") from error
         self._loaded: Snapshot | None = None
         self._loading = threading.Lock()
+        self._checked: set[str] = set()
+        self._looked_at: Snapshot | None = None
 
     @classmethod
     def create(
@@ -301,7 +307,7 @@ class Collection:
         gone = np.array([self.position(i) for i in ids], dtype=np.int64)
         with changing(self.folder):
             manifest, name = self._next_manifest()
-            manifest["deleted"] = write_deleted(self.folder, name, np.union1d(np.flatnonzero(~self._now.alive), gone))
+            manifest |= write_deleted(self.folder, name, np.union1d(np.flatnonzero(~self._now.alive), gone))
             self._commit(manifest)
 
     def __len__(self) -> int:
@@ -321,6 +327,7 @@ class Collection:
     @property
     def segments(self) -> list[tuple[str, NDArray[Any]]]:
         """The blocks of rows, in order, each with a key that differs where rows do."""
+        self._check_first()
         return [(segment.key, segment.rows) for segment in self._now.segments]
 
     def position(self, item: str) -> int:
@@ -358,6 +365,7 @@ class Collection:
         ndarray of shape (n, d)
             Copies of the rows, as they were added.
         """
+        self._check_first()
         now = self._now
         return now.rows.take(np.flatnonzero(now.alive) if positions is None else np.asarray(positions, dtype=np.int64))
 
@@ -403,7 +411,48 @@ class Collection:
         >>> collection.summary().duplicates, collection.summary().labels
         (1, {'labels': {'cat': 2, 'pet': 1}})
         """
+        self._check_first()
         return summary(alive_blocks(self._now))
+
+    def verify(self) -> int:
+        """Compare all rows with the checksums that were written with them; items and deletions are when it is opened.
+
+        Up to a gigabyte of rows is compared without being asked for, when they are first used.
+
+        Returns
+        -------
+        int
+            Bytes of the rows.
+
+        Raises
+        ------
+        CollectionError
+            If a bit of them is not as it was written.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from pellucid.search import Collection
+        >>> Collection.create(mkdtemp(), [[3, 4], [4, 3]]).verify()
+        16
+        """
+        now = self._now
+        for segment in now.segments:
+            check_rows(segment)
+            self._checked.add(segment.key)
+        return sum(segment.rows.nbytes for segment in now.segments)
+
+    def _check_first(self) -> None:
+        """Compare rows with their checksums when they are first used, unless that takes long."""
+        now = self._now
+        if self._looked_at is now:
+            return
+        new = [segment for segment in now.segments if segment.key not in self._checked]
+        if sum(segment.rows.nbytes for segment in new) <= CHECKED_BYTES:
+            for segment in new:
+                check_rows(segment)
+                self._checked.add(segment.key)
+        self._looked_at = now
 
     def search(
         self, queries: ArrayLike, k: int = 20, *, where: Any = None, center: ArrayLike | None = None
@@ -468,6 +517,7 @@ class Collection:
     def engine(self) -> Engine:
         """What ranks the items, with all that is in the collection now."""
         with self._loading:
+            self._check_first()
             now = self._now
             if self._loaded is not now:
                 place = self._index_folder()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pellucid._core.atomic import save_array
 from pellucid._core.checkpoint import fingerprint
+from pellucid._core.checksums import array_sum
 from pellucid.search._inside import Outside, inside
 
 LOG = logging.getLogger("pellucid.search")
@@ -62,13 +63,18 @@ def _read(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[A
         kept: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception:  # what numpy raises of damaged files has no common type
         return None
-    return kept if kept.shape == shape and kept.dtype == dtype else None
+    if kept.shape != shape or kept.dtype != dtype:
+        return None
+    with path.open("rb") as file:
+        file.seek(-4, 2)
+        whole = int.from_bytes(file.read(), "little") == array_sum(kept)
+    return kept if whole else None
 
 
 def _keep(path: Path, made: NDArray[Any], replaced: str | None) -> None:
     try:
         path.parent.mkdir(exist_ok=True)
-        save_array(path, made, follow=False)
+        save_array(path, made, follow=False, summed=True)
         for old in path.parent.glob(replaced) if replaced is not None else ():
             if old != path:
                 old.unlink(missing_ok=True)
