@@ -161,6 +161,7 @@ def test_items_by_row_by_words_and_by_place(client):
 
 def test_one_item_with_any_id_and_any_values(client):
     item = client.get("/api/item", params={"id": "a/b?c=d&e"}).json()
+    item = item["columns"]
     assert item["text"] == "a cat sits"
     assert item["weird"] is None
     assert "thumbnail" not in item

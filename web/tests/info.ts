@@ -25,6 +25,6 @@ export const hit = (row: number): Hit => ({
   rank: row + 1,
   score: 1 / (row + 1),
   id: `item-${row}`,
-  item: { id: `item-${row}`, row },
+  item: { id: `item-${row}`, row, columns: {} },
   shares: null,
 });

@@ -122,7 +122,7 @@ def row_of(found: VectorFile, i: int) -> dict[str, Any]:
     beside = {name: values[i] for name, values in found.columns.items()}
     plain = {name: getattr(v, "as_py", getattr(v, "item", lambda v=v: v))() for name, v in beside.items()}
     kept = {name: value for name, value in plain.items() if not isinstance(value, bytes)}
-    return {"row": i, "id": str(i) if found.ids is None else found.ids[i], **kept}
+    return {"row": i, "id": str(i) if found.ids is None else found.ids[i], "columns": kept}
 
 
 def show(rows: list[dict[str, Any]]) -> None:
@@ -130,12 +130,12 @@ def show(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    names = [name for name in rows[0] if name not in ("row", "id")][:3]
+    names = list(rows[0]["columns"])[:3]
     table.add_column("", justify="right", style="dim")
     table.add_column("id", style="bold")
     for name in names:
         table.add_column(escape(name))
     for rank, row in enumerate(rows, start=1):
-        cells = [", ".join(map(str, v)) if isinstance(v := row[name], list) else str(v) for name in names]
+        cells = [", ".join(map(str, v)) if isinstance(v := row["columns"][name], list) else str(v) for name in names]
         table.add_row(str(rank), escape(row["id"]), *map(escape, cells))
     screen().print(table)

@@ -32,8 +32,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     for status, text in {
         400: "The request is not understood.",
         404: "There is no such item.",
+        408: "It took too long and was given up.",
         409: "It is still being computed, or somebody else changed it.",
-        422: "The request asks for something that cannot be.",
+        422: "The request asks for something that cannot be, or for too much.",
+        429: "Too many ask for such things at once.",
     }.items()
 }
 STATUSES = {NotReady: 409, Conflict: 409, KeyError: 404, ValueError: 422, Expired: 408, Busy: 429}

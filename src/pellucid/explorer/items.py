@@ -39,7 +39,7 @@ class Items:
         self.collection = collection
         # one column of a million items has to come out in one piece, which Collection.item cannot do
         now = collection._now
-        whole = pa.concat_tables([segment.items for segment in now.segments], promote_options="default")
+        whole = _together([segment.items for segment in now.segments])
         self.has_thumbnails = "thumbnail" in whole.column_names
         # bytes are read item by item: filtering would copy all of them into memory
         read = [field.name for field in whole.schema if not _is_bytes(field.type)]
@@ -95,11 +95,11 @@ class Items:
     def show(self, row: int, whole: bool = False) -> dict[str, Any]:
         """An item in terms of JSON; texts in lists are cut."""
         values = self.collection.item(int(self.positions[row]))
-        shown = {key: plain(value) for key, value in values.items() if key != "thumbnail"}
+        shown = {key: plain(value) for key, value in values.items() if key not in ("id", "thumbnail")}
         for key, value in shown.items():
-            if not whole and isinstance(value, str) and key != "id" and len(value) > LONGEST:
+            if not whole and isinstance(value, str) and len(value) > LONGEST:
                 shown[key] = value[:LONGEST] + "…"
-        return {"row": int(row), **shown}
+        return {"row": int(row), "id": values["id"], "columns": shown}
 
     def find(self, words: str, limit: int) -> list[int]:
         """Rows whose id or text holds what was typed: those whose id begins with it first."""
@@ -143,6 +143,32 @@ class Items:
             if isinstance(data, bytes) and data.startswith(start):
                 return data, kind
         raise KeyError(f"The item {item!r} has no thumbnail.")
+
+
+def _together(tables: list[Any]) -> Any:
+    """Tables of items under each other; a column that holds different things in them is one of text."""
+    import pyarrow as pa
+
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException:
+        pass
+    kinds: dict[str, set[Any]] = {}
+    for table in tables:
+        for one in table.schema:
+            kinds.setdefault(one.name, set()).add(one.type)
+    mixed = {name for name, found in kinds.items() if len({kind for kind in found if not pa.types.is_null(kind)}) > 1}
+    return pa.concat_tables([_as_text(table, mixed) for table in tables], promote_options="permissive")
+
+
+def _as_text(table: Any, names: set[str]) -> Any:
+    import pyarrow as pa
+
+    for i, name in enumerate(table.column_names):
+        if name in names:
+            cells = [None if cell is None else str(cell) for cell in table.column(i).to_pylist()]
+            table = table.set_column(i, name, pa.array(cells, pa.string()))
+    return table
 
 
 def _is_bytes(kind: Any) -> bool:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Place = Annotated[float, Field(ge=-1e6, le=1e6)]
 Id = Annotated[str, Field(max_length=2_000)]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+Name = Annotated[str, Field(max_length=2_000)]
 Names = Name | list[Name]
 Vector = Annotated[list[Number], Field(min_length=1, max_length=65_536)]
 
@@ -50,11 +50,11 @@ class Status(BaseModel):
 
 
 class Item(BaseModel):
-    """An item with its columns; ``row`` is its place in the arrays of the map."""
+    """An item; ``row`` is its place in the arrays of the map."""
 
-    model_config = ConfigDict(extra="allow")
     id: str
     row: int
+    columns: dict[str, Any] = Field(description="What else belongs to it, under whatever names it came with.")
 
 
 class Found(BaseModel):

@@ -17,11 +17,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +34,9 @@ from pellucid.search._inside import Outside, inside, open_inside
 from pellucid.search._lock import Locked, locked
 from pellucid.search._rows import Rows
 from pellucid.vectors import VectorFile, read_npy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -149,18 +152,44 @@ def _key(entry: dict[str, Any]) -> str:
     return f"{entry['name']}-{entry['rows']}-{entry['checksum']:08x}"
 
 
-def write_segment(
-    folder: Path, name: str, rows: NDArray[Any], ids: list[str], columns: Mapping[str, Sequence[Any]]
-) -> dict[str, Any]:
+def item_table(ids: list[str], columns: Mapping[str, Any], rows: int) -> pa.Table:
+    """Ids and columns as they are written; what a file cannot hold is said before anything is."""
+    import pyarrow as pa
+
+    arrays: dict[str, Any] = {}
+    for name, values in (("id", ids), *columns.items()):
+        what, verb = ("The ids", "have") if name == "id" else (f"The column {name!r}", "has")
+        if not isinstance(name, str):
+            raise CollectionError(f"Names of columns must be text, but one is {name!r}.")
+        try:
+            name.encode("utf-8")
+            if len(values) != rows:
+                raise CollectionError(f"There are {len(values)} {name if name != 'id' else 'ids'} for {rows} vectors.")
+            arrays[name] = pa.array(ids, pa.string()) if name == "id" else _as_column(values)
+        except CollectionError:
+            raise
+        except UnicodeEncodeError:
+            raise CollectionError(f"{what} {verb} half of a character (a lone surrogate), which no file can.") from None
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            reason = str(error).splitlines()[0]
+            raise CollectionError(
+                f"{what} cannot be kept ({reason}): give a list of plain values of one kind."
+            ) from error
+    return pa.table(arrays)
+
+
+def write_segment(folder: Path, name: str, rows: NDArray[Any], table: pa.Table) -> dict[str, Any]:
     """Write rows and items; returns their entry in the manifest."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     ordered = np.ascontiguousarray(rows)
     save_array(folder / f"vectors-{name}.npy", ordered, follow=False)
-    table = pa.table({"id": ids, **{key: _as_column(values) for key, values in columns.items()}})
-    with atomic_path(folder / f"items-{name}.parquet", follow=False) as path:
-        pq.write_table(table, path)
+    try:
+        with atomic_path(folder / f"items-{name}.parquet", follow=False) as path:
+            pq.write_table(table, path)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise CollectionError(f"A column cannot be kept ({str(error).splitlines()[0]}); leave it out.") from error
     items = file_sum(folder / f"items-{name}.parquet")
     return {"name": name, "rows": len(rows), "checksum": array_sum(ordered), "items_checksum": items}
 
@@ -246,7 +275,7 @@ def _as_column(values: Any) -> Any:
     import pyarrow as pa
 
     if not isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return [v.item() if isinstance(v, np.generic) else v for v in values]
+        return pa.array([v.item() if isinstance(v, np.generic) else v for v in values])
     if pa.types.is_dictionary(values.type):
         return values.cast(values.type.value_type)
     return values.cast(pa.list_(values.type.value_type)) if pa.types.is_fixed_size_list(values.type) else values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ from pellucid.search._folder import (
     changing,
     check_rows,
     checked_vectors,
+    item_table,
     plain_options,
     read_manifest,
     read_snapshot,
@@ -132,7 +134,8 @@ class Collection:
             the process dies in between; what is no collection is never overwritten.
         **columns : sequence of length n
             What else belongs to the items, one value each: ``text``, ``labels`` (a list of names per item),
-            ``thumbnail`` (bytes), or any other name.
+            ``thumbnail`` (bytes), or any other name; those that Python does not take as a keyword, or that are one of
+            the above, together in a dict as ``columns``.
 
         Returns
         -------
@@ -274,19 +277,20 @@ class Collection:
     def _append(self, vectors: ArrayLike, ids: Sequence[str] | None, columns: Mapping[str, Any]) -> None:
         rows = storable_vectors(vectors, self.dimension)
         taken = len(self._now.rows)
-        names = [str(i) for i in (range(taken, taken + len(rows)) if ids is None else ids)]
-        if "id" in columns:
+        names = [str(i) for i in (range(taken, taken + len(rows)) if ids is None else _listed(ids))]
+        given = dict(columns)
+        if isinstance(given.get("columns"), Mapping):
+            given |= given.pop("columns")
+        if "id" in given:
             raise CollectionError("The column name 'id' is taken; pass ids as ids.")
-        for name, values in (("ids", names), *columns.items()):
-            if len(values) != len(rows):
-                raise CollectionError(f"There are {len(values)} {name} for {len(rows)} vectors.")
+        table = item_table(names, given, len(rows))
         known = self._now.positions.keys() & set(names)
         if known or len(set(names)) < len(names):
-            twice = min(known) if known else next(n for n in names if names.count(n) > 1)
+            twice = min(known) if known else next(name for name, count in Counter(names).items() if count > 1)
             raise CollectionError(f"The id {twice!r} occurs twice; ids must differ.")
         with changing(self.folder):
             manifest, name = self._next_manifest()
-            manifest["segments"].append(write_segment(self.folder, name, rows, names, columns))
+            manifest["segments"].append(write_segment(self.folder, name, rows, table))
             self._commit(manifest)
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -304,7 +308,7 @@ class Collection:
         CollectionError
             If somebody else changes the collection.
         """
-        gone = np.array([self.position(i) for i in ids], dtype=np.int64)
+        gone = np.array([self.position(i) for i in _listed(ids)], dtype=np.int64)
         with changing(self.folder):
             manifest, name = self._next_manifest()
             manifest |= write_deleted(self.folder, name, np.union1d(np.flatnonzero(~self._now.alive), gone))
@@ -548,3 +552,10 @@ class Collection:
         self._now = read_snapshot(self.folder, self._now)
         with suppress(OSError):  # the change counts already; the next one tidies up
             remove_unnamed(self.folder, manifest)
+
+
+def _listed(ids: Any) -> list[Any]:
+    """Ids, of which one text is no list: its letters may well be ids of other items."""
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise TypeError(f"This takes a list of ids, got {ids!r}: put a single id into a list.")
+    return list(ids)

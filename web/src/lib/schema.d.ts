@@ -852,15 +852,20 @@ export interface components {
         };
         /**
          * Item
-         * @description An item with its columns; ``row`` is its place in the arrays of the map.
+         * @description An item; ``row`` is its place in the arrays of the map.
          */
         Item: {
             /** Id */
             id: string;
             /** Row */
             row: number;
-        } & {
-            [key: string]: unknown;
+            /**
+             * Columns
+             * @description What else belongs to it, under whatever names it came with.
+             */
+            columns: {
+                [key: string]: unknown;
+            };
         };
         /** Label */
         Label: {
@@ -1157,6 +1162,15 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1166,8 +1180,17 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1215,6 +1238,15 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1224,8 +1256,17 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1271,6 +1312,15 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1280,8 +1330,17 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1330,6 +1389,15 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1339,8 +1407,17 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1393,6 +1470,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1402,8 +1488,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1451,6 +1546,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1460,8 +1564,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1509,6 +1622,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1518,8 +1640,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1569,6 +1700,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1578,8 +1718,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1627,6 +1776,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1636,8 +1794,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1687,6 +1854,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1696,8 +1872,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1747,6 +1932,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1756,8 +1950,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1803,6 +2006,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1812,8 +2024,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1859,6 +2080,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1868,8 +2098,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1919,6 +2158,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1928,8 +2176,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1979,6 +2236,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -1988,8 +2254,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2035,6 +2310,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -2044,8 +2328,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2093,6 +2386,15 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -2102,8 +2404,17 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2149,6 +2460,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -2158,8 +2478,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2205,6 +2534,15 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -2214,8 +2552,17 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2263,6 +2610,15 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -2272,8 +2628,17 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2321,6 +2686,15 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -2330,8 +2704,17 @@ export interface operations {
                     "application/octet-stream": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2381,6 +2764,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             /** @description It is still being computed, or somebody else changed it. */
             409: {
                 headers: {
@@ -2390,8 +2782,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request asks for something that cannot be. */
+            /** @description The request asks for something that cannot be, or for too much. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -60,6 +60,6 @@ export function conceptColour(name: string): string {
 
 export function caption(item: Item): string {
   const column = shared.info?.text_column;
-  const text = column ? item[column] : null;
+  const text = column !== null && column !== undefined ? item.columns[column] : null;
   return typeof text === "string" && text ? text : item.id;
 }

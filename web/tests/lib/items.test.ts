@@ -6,7 +6,7 @@ const served = (count: number) =>
   vi.fn<typeof api.items>(async (asked) => {
     const { row, start = 0, k = 20 } = asked ?? {};
     const rows = row ?? Array.from({ length: Math.min(k, Math.max(0, count - start)) }, (_, i) => start + i);
-    return { items: rows.map((r) => ({ id: `item-${r}`, row: r })) };
+    return { items: rows.map((r) => ({ id: `item-${r}`, row: r, columns: {} })) };
   });
 
 it("asks for an item once", async () => {
