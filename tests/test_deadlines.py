@@ -232,3 +232,56 @@ def test_jobs_in_the_background_end_with_the_explorer_or_their_own_time(searched
     assert state.background.wait(PATIENCE)  # also when it was stopped in the middle
     with pytest.raises(Expired):
         state.once("after the end", deadline.check)
+
+
+def test_connections_that_never_ask_are_closed(searched, monkeypatch):
+    import socket
+
+    from pellucid.explorer import patience
+
+    monkeypatch.setattr(patience, "SECONDS", 0.1)
+    good = b"GET /api/collection HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with explore(searched[2], open_browser=False) as server:
+        for begin in (
+            b"",
+            b"GET / HT",
+            b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: b\r\n",
+            good + b"GET / HTTP/1.1\r\nX",
+        ):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
+                connection.sendall(begin)
+                heard = b"".join(iter(lambda c=connection: c.recv(65536), b""))  # until it is closed
+            assert heard.startswith(b"HTTP/1.1 200" if begin.startswith(good) else b"")
+        monkeypatch.setattr(patience, "SECONDS", 30.0)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
+            for _ in range(3):  # one that asks stays open
+                connection.sendall(good)
+                reply = connection.makefile("rb")
+                assert reply.readline().startswith(b"HTTP/1.1 200")
+                length = next(int(line.split(b":")[1]) for line in reply if line.lower().startswith(b"content-length"))
+                while reply.readline().strip():
+                    pass
+                reply.read(length)
+
+
+def test_what_trickles_in_does_not_keep_a_connection(searched, monkeypatch):
+    import socket
+
+    from pellucid.explorer import patience
+
+    monkeypatch.setattr(patience, "SECONDS", 0.3)
+    with (
+        explore(searched[2], open_browser=False) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=0.02) as connection,
+    ):
+
+        def closed():
+            try:
+                connection.sendall(b"X")
+                return connection.recv(1) == b""
+            except TimeoutError:
+                return False
+            except OSError:
+                return True
+
+        until(closed)

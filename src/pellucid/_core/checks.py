@@ -71,6 +71,17 @@ def check_finite(array: NDArray[Any], name: str, first_row: int = 0) -> None:
         raise ValueError(f"{name} has {array[where]} at {place}; remove or fill missing and infinite values first.")
 
 
+def check_squares(rows: NDArray[Any], name: str, least: float = 0.0) -> None:
+    """Refuse numbers so large, or all of them so much smaller than ``least``, that sums of their squares are not what
+    their type can hold."""
+    largest = float(max(rows.max(), -rows.min())) if rows.size else 0.0
+    if largest > 1e-3 * float(np.finfo(rows.dtype).max) ** 0.5 or 0 < largest < least:
+        raise ValueError(
+            f"{name} reaches up to {largest:.1e}, whose squares {rows.dtype} cannot hold: divide or multiply all of "
+            f"{name} by one number first."
+        )
+
+
 def first_not_finite(rows: NDArray[Any]) -> int | None:
     """The first row with a number that is NaN or infinite, if there is one; a sum over all tells most of the time."""
     with np.errstate(over="ignore", invalid="ignore"):  # finite numbers may have an infinite sum

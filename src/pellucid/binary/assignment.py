@@ -20,6 +20,9 @@ from pellucid.binary.packed_bits import Bits
 from pellucid.binary.significance import certain
 from pellucid.binary.weights import fit_weights, strongest_first
 
+# each one more costs time and memory that grow with all before it
+MOST_ITEMS = 5_000
+
 
 class IterativeAssignment(BinaryModel):
     """Yes/no concepts of items whose geometry has full rank, such as hierarchies.
@@ -196,6 +199,7 @@ class IterativeAssignment(BinaryModel):
 
     def _assign(self, data: Floats, known: int) -> IterativeAssignment:
         """Concepts of all rows; of the first ``known`` they are there already."""
+        check_number(data)
         with one_blas_thread():  # sums in one order: the same bits on any number of threads
             spectrum, mean, scale = self._spectrum(data)
             features = spectrum.features
@@ -222,6 +226,15 @@ class IterativeAssignment(BinaryModel):
         if self.order == "random":
             return np.asarray(rng.permutation(len(features)))
         return nearest_order(features)
+
+
+def check_number(data: Floats) -> None:
+    """Refuse more items than can be assigned one after the other in minutes."""
+    if len(data) > MOST_ITEMS:
+        raise ValueError(
+            f"X has {len(data):,} items, and the assignment takes them one after the other, each looking back at all "
+            f"before it: give it at most {MOST_ITEMS:,} of them, or take BinaryAutoencoder."
+        )
 
 
 def assigned(

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.arrays import Floats
+from pellucid._core.checks import check_squares
 from pellucid._core.kernels import nearest_bits
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid._core.tables import as_rows
@@ -23,6 +24,8 @@ from pellucid.binary.weights import alignment, fit_weights
 from pellucid.preparation import PreparesRows
 
 BLOCK = 1 << 14
+# largest numbers below this have squares that are lost
+LEAST = 1e-150
 
 
 class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
@@ -105,6 +108,8 @@ class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _spectrum(self, data: Floats) -> tuple[Spectrum, Floats, float]:
         """Where the items lie, their mean (of a kernel: of its rows), and by what both were divided, so that the
         kernel has unit norm (and no power of the data overflows)."""
+        if self.kernel != "precomputed":  # whose values are squares already
+            check_squares(data, "X", LEAST)
         largest = float(np.abs(data).max())
         largest = largest if largest > 0 else 1.0
         mean = (data / largest).mean(axis=0)

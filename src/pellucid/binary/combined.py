@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from pellucid._core.saved import Fitted
 from pellucid._core.threads import one_blas_thread
 from pellucid.binary.adaptive_search import refined_concepts
-from pellucid.binary.assignment import assigned
+from pellucid.binary.assignment import assigned, check_number
 from pellucid.binary.base import BinaryModel
 from pellucid.binary.bit_flips import flip_bits
 from pellucid.binary.bits_and_components import distinct_concepts, unique_columns
@@ -163,6 +163,7 @@ class CombinedConcepts(BinaryModel):
         """
         self._validate_params()
         data = self._items(X, reset=True)
+        check_number(data)
         with one_blas_thread():  # sums in one order: the same bits on any number of threads
             spectrum, mean, scale = self._spectrum(data)
             features, rng = spectrum.features, check_random_state(self.random_state)

@@ -39,6 +39,8 @@ def joint_concepts(X: Floats, known: Bits, rank: int, rng: np.random.RandomState
     them; where none is, or more may be, as many as stand out most from noise, if they do.
     """
     p, d = X.shape
+    if not d:  # all items are the same
+        return known
     most = min(int(np.sqrt(2 * p)) + 1, d)
     starts = min(STARTS, WORK // (p * d * most))
     if starts < FEWEST_STARTS or (rank == 0 and p >= TOLD_ITEMS):

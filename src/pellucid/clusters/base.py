@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pellucid._core.checks import check_squares
 from pellucid.clusters.coding import Coder, Labels, code_rows, row_blocks, row_costs
 from pellucid.clusters.objective import Dictionary, Penalties
 from pellucid.preparation import PreparesRows
@@ -357,6 +358,8 @@ class ClusterModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, 
 
     def _rows(self, X: ArrayLike, reset: bool = False) -> NDArray[Any]:
         data: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+        if not self.normalize:
+            check_squares(data, "X")
         return data
 
     def _penalties(self) -> Penalties:

@@ -67,6 +67,8 @@ class Server:
 
     def __init__(self, app: FastAPI, host: str, port: int, token: str | None) -> None:
         uvicorn = require("uvicorn", "explore")
+        from pellucid.explorer.patience import Impatient
+
         self.app = app
         self._socket = bind(host, port)
         self.host, self.port = host, self._socket.getsockname()[1]
@@ -77,7 +79,7 @@ class Server:
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, timeout_keep_alive=30,
             limit_concurrency=256, h11_max_incomplete_event_size=65_536, timeout_graceful_shutdown=2,
-            proxy_headers=False, ws="none",
+            proxy_headers=False, ws="none", http=Impatient,
         )  # fmt: skip
         self._server: Any = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._serve, name="pellucid-explore", daemon=True)

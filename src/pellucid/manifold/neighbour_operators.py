@@ -36,8 +36,27 @@ def metric_pairs(X: NDArray[Any], k: int) -> Pairs:
     k = min(k, len(X) - 1)
     if k < 1:  # a row alone, as a block may be
         return np.empty((0, 2), dtype=np.int64)
-    near = NearestNeighbors(n_neighbors=k).fit(X).kneighbors(return_distance=False)
-    return np.stack([np.repeat(np.arange(len(X)), k), near.ravel()], axis=1).astype(np.int64)
+    # rows that occur more than k times have each other; a tree of all of them would be gone through for each
+    groups = _equal_rows(X)
+    near = np.empty((len(X), k), dtype=np.int64)
+    for group in groups:
+        if len(group) > k:
+            places = (np.arange(len(group))[:, None] + np.arange(1, k + 1)) % len(group)
+            near[group] = group[places]
+    kept = np.sort(np.concatenate([group[: k + 1] for group in groups]))
+    few = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *(group for group in groups if len(group) <= k)]))
+    if len(few):
+        found = NearestNeighbors(n_neighbors=k).fit(X[kept]).kneighbors(return_distance=False)
+        near[few] = kept[found[np.searchsorted(kept, few)]]
+    return np.stack([np.repeat(np.arange(len(X)), k), near.ravel()], axis=1)
+
+
+def _equal_rows(X: NDArray[Any]) -> list[NDArray[np.int64]]:
+    """The rows, in groups of those that are the same."""
+    plain = np.ascontiguousarray(X + 0.0)  # which makes a zero of a negative zero
+    cells = plain.view(np.dtype((np.void, plain.itemsize * plain.shape[1]))).ravel()
+    _, place, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    return np.split(np.argsort(place, kind="stable"), np.cumsum(counts)[:-1])
 
 
 def temporal_pairs(n: int, groups: ArrayLike | None, order: int) -> Pairs:

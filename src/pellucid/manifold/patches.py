@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pellucid._core.checks import as_array, first_not_finite
+from pellucid._core.checks import as_array, check_squares, first_not_finite
 from pellucid._core.extras import require
 from pellucid._core.kernels import cut_patches, unit_or_blank
 from pellucid._core.threads import run_rows
@@ -78,7 +78,9 @@ class Images:
             pixels /= np.float32(255)
         elif (bad := first_not_finite(pixels)) is not None:
             number = int(np.arange(self.length)[rows][bad])
-            raise ValueError(f"Image {number} has a pixel that is NaN or infinite; fill or leave it out first.")
+            what = "too large for float32" if np.isfinite(block[bad]).all() else "NaN or infinite"
+            raise ValueError(f"Image {number} has a pixel that is {what}; scale, fill or leave it out first.")
+        check_squares(pixels, "The images")
         if self.grey and pixels.shape[3] > 1:
             weights = LUMA if pixels.shape[3] == 3 else np.full(pixels.shape[3], 1 / pixels.shape[3], np.float32)
             pixels = (pixels @ weights)[..., None]

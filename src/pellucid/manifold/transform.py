@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pellucid._core.checks import check_squares
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid._core.tables import as_rows
@@ -279,9 +280,9 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     def _source(self, X: Any, first: bool) -> Blocks:
         if not is_lazy(X):
-            return Blocks.held(
-                validate_data(self, as_rows(X), reset=first, dtype=[np.float64, np.float32], ensure_min_samples=2)
-            )
+            rows = validate_data(self, as_rows(X), reset=first, dtype=[np.float64, np.float32], ensure_min_samples=2)
+            check_squares(rows, "X")
+            return Blocks.held(rows)
         return fitted_blocks(self, X)
 
     def _sample(self, rows: Blocks) -> NDArray[Any]:
@@ -352,6 +353,7 @@ class SparseManifoldTransform(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         if is_lazy(X):
             return map_blocks(copy(self).transform, X, len(self.components_), np.float64)
         data = validate_data(self, as_rows(X), reset=False, dtype=[np.float64, np.float32])
+        check_squares(data, "X")
         return np.asarray(self._fitted_code().transform(data) @ self.components_.T)
 
     @property

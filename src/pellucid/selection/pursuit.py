@@ -194,7 +194,13 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         self._validate_params()
         columns = self._columns(X)
         space = Normalised(columns, float(self.power))
-        found = basis_pursuit(space.scaled, ridge=float(self.penalty), tol=float(self.tol))
+        try:
+            found = basis_pursuit(space.scaled, ridge=float(self.penalty), tol=float(self.tol))
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                f"X has {self.n_samples_seen_} rows among which none can be preferred in this precision: give each "
+                "different row once (numpy.unique(X, axis=0)), or set a penalty."
+            ) from error
         used = found.weights > 0
         self.candidates_ = found.candidates
         self.min_norm_support_ = found.candidates[used]
@@ -249,7 +255,8 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         if not hasattr(self, "components_"):
             raise AttributeError("This model comes from a file without its chosen rows; fit it again to transform.")
         rows = validate_data(self, as_rows(X), dtype=np.float64, reset=False)
-        return np.asarray(rows @ np.linalg.pinv(self.components_))
+        scale = float(np.abs(self.components_).max()) or 1.0  # whose inverse may be more than a number can be
+        return np.asarray((rows / scale) @ np.linalg.pinv(self.components_ / scale))
 
     @property
     def _n_features_out(self) -> int:
