@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -74,10 +75,12 @@ def group(debug: bool, threads: int | None) -> None:
 
 def main() -> None:
     """Exit with 0 (done), 1 (failed, with one sentence on stderr) or 2 (misused)."""
+    _open_streams()
     debug = "--debug" in sys.argv[1:]
     warnings.showwarning = lambda message, *_: click.echo(f"Note: {message}", err=True)
     try:
         group.main(standalone_mode=False)
+        sys.stdout.flush()  # a full disk behind it is an error of the command
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
@@ -94,6 +97,20 @@ def main() -> None:
             traceback.print_exc()
         click.echo(f"Error: {sentence(error)}", err=True)
         sys.exit(1)
+
+
+def _open_streams() -> None:
+    """Standard streams that take any letter, and that are there: a closed one would be the next file that is opened."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if number and getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 as long as the process
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def sentence(error: Exception) -> str:

@@ -91,7 +91,19 @@ def screen() -> Console:
 
 
 def print_json(found: Any) -> None:
-    click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    said = json.dumps(found, indent=2, ensure_ascii=False)
+    try:
+        said.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):  # a terminal that has not all letters: JSON can say them in ASCII
+        said = json.dumps(found, indent=2)
+    click.echo(said)
+
+
+def standard_text() -> str:
+    """What is piped into the command, as text; what is no UTF-8 in it is marked."""
+    if sys.stdin is None:
+        raise click.UsageError("- reads standard input, but that is closed.")
+    return sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
 
 
 @contextmanager
@@ -116,6 +128,8 @@ def readable(path: Path) -> Iterator[Path]:
     if path != STANDARD:
         yield path
         return
+    if sys.stdin is None:
+        raise click.UsageError("- reads standard input, but that is closed.")
     stream = sys.stdin.buffer
     if stream.isatty():
         raise click.UsageError("- reads standard input, but nothing is piped into this command.")

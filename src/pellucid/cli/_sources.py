@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from pellucid.cli._common import STANDARD, Columns, check_finite, readable
+from pellucid.cli._common import STANDARD, Columns, check_finite, readable, standard_text
 
 KINDS = ("vectors", "images", "text")
 TEXTS = (".txt", ".md")
@@ -63,7 +62,7 @@ def read_source(path: Path, kind: str, column: Columns | None = None) -> Iterato
 
 def read_text(path: Path) -> Source:
     """A text a line; lines without any word are left out."""
-    given = sys.stdin.read() if path == STANDARD else path.read_text(encoding="utf-8", errors="replace")
+    given = standard_text() if path == STANDARD else path.read_text(encoding="utf-8", errors="replace")
     lines = [line for line in given.splitlines() if line.strip()]
     if not lines:
         raise ValueError(f"{'Standard input' if path == STANDARD else path} holds no text.")

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pellucid.cli._common import STANDARD, json_option, load_model, model_option, print_json, read_words, screen
+from pellucid.cli._common import (
+    STANDARD,
+    json_option,
+    load_model,
+    model_option,
+    print_json,
+    read_words,
+    screen,
+    standard_text,
+)
 from pellucid.cli._engines import chosen, engine_options
 
 if TYPE_CHECKING:
@@ -140,8 +148,8 @@ def read_query(path: Path) -> NDArray[Any]:
 
     if path == STANDARD:
         try:
-            rows = np.atleast_2d(np.asarray(json.loads(sys.stdin.read()), dtype=np.float64))
-        except (ValueError, TypeError) as error:
+            rows = np.atleast_2d(np.asarray(json.loads(standard_text()), dtype=np.float64))
+        except (ValueError, TypeError, RecursionError, OverflowError) as error:
             raise click.UsageError(f"Standard input must be one list of numbers in JSON ({error}).") from error
     else:
         rows = np.asarray(vectors.read(path).vectors)

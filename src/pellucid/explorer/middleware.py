@@ -106,7 +106,7 @@ class Guard:
         if self.hosts is not None and _name(f"//{host}") not in self.hosts:
             raise Refused(421, "The explorer does not answer to that host name.")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _place(origin) != host:
             raise Refused(403, "Requests from other sites are not answered.")
         if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
             raise Refused(403, "Requests from other sites are not answered.")
@@ -207,6 +207,14 @@ def _headers(scope: Scope) -> dict[str, str]:
             raise Refused(400, f"The header {key} occurs twice.")
         headers[key] = value.decode("latin-1")
     return headers
+
+
+def _place(address: str) -> str | None:
+    """Host and port of an address; None if it is none."""
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return None
 
 
 def _name(address: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pellucid.vectors._common import (
     VectorFile,
+    VectorFileError,
     as_floats,
     beside,
     byte_count,
@@ -195,9 +196,23 @@ def _safetensors_header(path: Path) -> dict[str, _Tensor]:
     try:
         entries = json.loads(text)
         entries.pop("__metadata__", None)
-        return {name: _tensor_entry(path, name, entry, 8 + length, size) for name, entry in entries.items()}
-    except (AttributeError, TypeError, KeyError, RecursionError, UnicodeDecodeError, json.JSONDecodeError):
+        tensors = {name: _tensor_entry(path, name, entry, 8 + length, size) for name, entry in entries.items()}
+        _check_apart(path, {name: tuple(entry["data_offsets"]) for name, entry in entries.items()})
+        return tensors
+    except VectorFileError:
+        raise
+    except (AttributeError, TypeError, KeyError, RecursionError, OverflowError, ValueError):
         fail(path, "has a damaged safetensors header: write or download it again.")
+
+
+def _check_apart(path: Path, offsets: dict[str, tuple[int, int]]) -> None:
+    """No byte belongs to two arrays: a file in which one does was made to mislead."""
+    before, reached = "", 0
+    for name, (begin, end) in sorted(offsets.items(), key=lambda pair: pair[1]):
+        if begin < reached and begin < end:
+            fail(path, f"has {before!r} and {name!r} in the same bytes: it is damaged, so write or download it again.")
+        if end > reached:
+            before, reached = name, end
 
 
 def _tensor_entry(path: Path, name: str, entry: dict[str, Any], start: int, size: int) -> _Tensor:
