@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +16,67 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 class SecondInterrupt(KeyboardInterrupt):
     """A second Ctrl-C, which does not wait: what was under way is not whole."""
+
+
+# set from Ctrl-C until somebody deals with it
+_asked = threading.Event()
+_heard = 0
+# seconds after which a command that is deep in a call of a library is ended from outside
+PATIENCE = 1.5
+
+
+def listen() -> None:
+    """Make Ctrl-C of a command arrive: `check` raises it again where it was lost in code that lets nothing through,
+    such as a destructor, and where one long call of a library lets no signal in, the process ends all the same."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    signal.signal(signal.SIGINT, _ask)
+    if os.name != "posix":
+        return
+    here, there = socket.socketpair()
+    there.setblocking(False)
+    signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(here, there), name="pellucid-interrupts", daemon=True).start()
+
+
+def _ask(number: int, frame: Any) -> None:
+    global _heard
+    _heard += 1
+    _asked.set()
+    raise KeyboardInterrupt
+
+
+def _watch(here: socket.socket, there: socket.socket) -> None:
+    """The system tells of a signal at once, Python's handler only comes between two instructions of Python."""
+    seen = 0
+    while numbers := here.recv(64):
+        if signal.SIGINT not in numbers:
+            continue
+        wait = threading.Event()
+        before = seen
+        wait.wait(PATIENCE)
+        seen = _heard
+        if seen == before and signal.getsignal(signal.SIGINT) is _ask:
+            os.write(2, b"Stopped.\n")
+            os._exit(1)
+
+
+def deafen() -> None:
+    """All is said and done: Ctrl-C comes too late to change anything."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def check() -> None:
+    """Raise a Ctrl-C that has been lost."""
+    if _asked.is_set() and threading.current_thread() is threading.main_thread():
+        _asked.clear()
+        raise KeyboardInterrupt
+
+
+def dealt_with() -> None:
+    """Who has caught a Ctrl-C goes on to an orderly end."""
+    _asked.clear()
 
 
 @contextmanager

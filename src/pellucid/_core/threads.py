@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
-from pellucid._core import deadline
+from pellucid._core import deadline, interrupts
 
 _threads: int | None = None
 _pool: ThreadPoolExecutor | None = None
@@ -152,6 +152,7 @@ def run_rows(part: Callable[[int, int], None], n_rows: int, *, min_rows: int = 6
     size = min(max(min_rows, -(-n_rows // CHUNKS)), max_rows)
     starts = range(0, n_rows, size)
     ends = deadline.current()
+    interrupts.check()
 
     def chunk(start: int) -> None:
         if ends is not None:

@@ -14,7 +14,7 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from pellucid._core.interrupts import SecondInterrupt
+from pellucid._core.interrupts import SecondInterrupt, dealt_with
 from pellucid.concepts.base import ConceptModel
 from pellucid.concepts.labels import Indicator
 from pellucid.concepts.presence import Presence, learn_presence, unseen_logits
@@ -311,6 +311,7 @@ class PredictedConcepts(ConceptModel):
         except SecondInterrupt:
             raise
         except KeyboardInterrupt:
+            dealt_with()
             warnings.warn("Stopped before it was learned which concepts a row has; the cones are usable.", stacklevel=3)
             return
         for name in PRESENCE:

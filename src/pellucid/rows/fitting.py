@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pellucid._core import deadline
+from pellucid._core import deadline, interrupts
 from pellucid._core.checkpoint import Checkpoint, fingerprint
 from pellucid._core.interrupts import SecondInterrupt, uninterrupted
 from pellucid._core.progress import progress
@@ -50,6 +50,7 @@ def run(
         with progress(bar[0], bar[1], bool(bar[2])) as advance:
             while not over(state):
                 deadline.check()
+                interrupts.check()
                 state = step(state)
                 if kept is not None:
                     kept.save(state)
@@ -57,6 +58,7 @@ def run(
     except SecondInterrupt:
         raise
     except KeyboardInterrupt:
+        interrupts.dealt_with()
         sentence = stopped(state)
         if not sentence:
             raise
