@@ -43,7 +43,7 @@ STYLE = """
 def room_of(path: Path) -> str:
     """The room that a module stands in; "" for the package itself."""
     first = path.relative_to(SOURCE).parts[0]
-    return "" if first == "__init__.py" else first.removesuffix(".py")
+    return {"__init__.py": "", "__main__.py": "cli"}.get(first, first.removesuffix(".py"))
 
 
 def imports_of(path: Path) -> Iterator[tuple[str, bool]]:

@@ -36,7 +36,7 @@ SAVES = ("clusters fit", "concepts fit")  # of these what was learned until then
 
 
 def program(arguments):
-    return [sys.executable, "-c", "from pellucid._command import main; main()", *arguments]
+    return [sys.executable, "-c", "from pellucid.__main__ import main; main()", *arguments]
 
 
 def prepared(folder):
