@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import shutil
 import stat
+import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,54 @@ if TYPE_CHECKING:
 
 # bytes that are copied at a time
 BLOCK = 1 << 24
+# what is temporary is named so, with its process; it is nobody's when that is gone and it was quiet for so long
+TEMPORARY = re.compile(r"\.pellucid-(\d{1,10})-\w+(\.\w+)?")
+QUIET = 600.0
+_swept: set[str] = set()
+
+
+def temporary_name(suffix: str = "") -> str:
+    """A name of this process that nobody else has; readers of a folder pass over it, since it starts with a dot."""
+    return f".pellucid-{os.getpid()}-{secrets.token_hex(8)}{suffix}"
+
+
+def sweep(folder: Path) -> None:
+    """Remove what processes that were killed have left in a folder, once for each folder and process."""
+    place = os.path.realpath(folder)
+    if place in _swept:
+        return
+    _swept.add(place)
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            named = TEMPORARY.fullmatch(entry.name)
+            if named and _is_left(entry, int(named[1])):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    with suppress(OSError):
+                        os.unlink(entry.path)
+
+
+def _is_left(entry: os.DirEntry[str], process: int) -> bool:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+    return ours and time.time() - found.st_mtime > QUIET and not _runs(process)
+
+
+def _runs(process: int) -> bool:
+    """Whether there is such a process here; elsewhere than on POSIX only how quiet the file was counts."""
+    if os.name != "posix":
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 @contextmanager
@@ -28,7 +79,8 @@ def atomic_path(path: str | os.PathLike[str], *, follow: bool = True) -> Iterato
     A symbolic link stays a link, and the file behind it is replaced; if not ``follow``, the link itself is replaced.
     """
     target = Path(os.path.realpath(path)) if follow else Path(path)
-    temporary = target.with_name(f".pellucid-{os.getpid()}-{secrets.token_hex(8)}{target.suffix}")
+    temporary = target.with_name(temporary_name(target.suffix))
+    sweep(target.parent)
     try:
         yield temporary
         _flush(temporary)

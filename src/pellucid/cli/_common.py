@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from pellucid._core.atomic import sweep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,7 +138,8 @@ def readable(path: Path) -> Iterator[Path]:
         raise click.UsageError("- reads standard input, but nothing is piped into this command.")
     head = stream.read(8)
     suffix = next((end for start, end in BEGINNINGS.items() if head.startswith(start)), ".csv")
-    with tempfile.TemporaryDirectory(prefix="pellucid-") as folder:
+    sweep(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=f".pellucid-{os.getpid()}-") as folder:
         copy = Path(folder) / f"stdin{suffix}"
         with copy.open("wb") as file:
             file.write(head)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pellucid._core.atomic import sweep
 from pellucid.cli._common import Columns, check_finite, counted, status
 
 if TYPE_CHECKING:
@@ -39,7 +41,8 @@ def spooled(
     """All rows, prepared, as a memory map of a temporary file in the folder of ``beside``."""
     import numpy as np
 
-    with tempfile.TemporaryDirectory(prefix=".pellucid-", dir=beside.absolute().parent) as folder:
+    sweep(beside.absolute().parent)
+    with tempfile.TemporaryDirectory(prefix=f".pellucid-{os.getpid()}-", dir=beside.absolute().parent) as folder:
         file = Path(folder) / "rows.npy"
         filled, target = 0, None
         for block in blocks:

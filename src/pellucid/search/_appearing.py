@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pellucid._core.atomic import sweep, temporary_name
 from pellucid.search._folder import (
     INDEX,
     MANIFEST,
@@ -48,7 +48,8 @@ def appearing(folder: Path, overwrite: bool) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CollectionError(f"{target.parent} cannot be made ({error.strerror or error}); name another.") from error
-    place = target.with_name(f".pellucid-{os.getpid()}-{secrets.token_hex(8)}")
+    place = target.with_name(temporary_name())
+    sweep(target.parent)
     try:
         yield place
         if target.exists():

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -208,7 +209,10 @@ def remove_unnamed(folder: Path, manifest: dict[str, Any]) -> None:
              for kind, end in (("vectors", "npy"), ("items", "parquet"))}  # fmt: skip
     for path in folder.iterdir():
         if path.name not in kept and OURS.fullmatch(path.name):
-            path.unlink()
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
