@@ -35,10 +35,13 @@ sanitize: $(VENV)/.dev
 
 # damaged files by the thousand, and hours of reads and writes; see docs/reliability.md
 fuzz: $(VENV)/.dev
-	$(BIN)/python tests/support/fuzz.py 10000
+	$(BIN)/python tests/support/fuzz.py 100000
+	$(BIN)/python tests/support/fuzz_faces.py 100000
+	$(BIN)/python tests/support/pathological.py
+	$(BIN)/python tests/support/interrupted.py 50
 
 soak: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.soak --minutes 60 explorer
+	$(BIN)/python -m benchmarks.soak --minutes 60 explorer storm
 	$(BIN)/python -m benchmarks.soak --minutes 10 exact faiss lance postgres milvus qdrant
 
 # source, a wheel for each system (see src/pellucid/_core/build.py), and a list of all that they need (CycloneDX), as

@@ -44,7 +44,21 @@ def sources(kind):
     from safetensors.numpy import save as tensors
 
     if kind == "model":
-        return [(path.name, path.read_bytes()) for path in sorted(GOLDEN.glob("*.safetensors"))]
+        import pellucid
+
+        found = [(path.name, path.read_bytes()) for path in sorted(GOLDEN.glob("*.safetensors"))]
+        with tempfile.TemporaryDirectory() as folder:  # and some as they are written today, with checksums
+            for path in sorted(GOLDEN.glob("*.safetensors"))[::4]:
+                pellucid.save(pellucid.load(path), Path(folder) / path.name)
+                found.append((path.name, (Path(folder) / path.name).read_bytes()))
+        return found
+    if kind == "checkpoint":
+        from pellucid._core.checkpoint import Checkpoint
+
+        with tempfile.TemporaryDirectory() as folder:
+            state = {"rows": ROWS, "numbers": [1, 2.5, None, "x"], "inner": {"more": ROWS[:2]}}
+            Checkpoint(Path(folder) / "a", "mark", [], np.random.RandomState(0)).save(state)
+            return [("a.safetensors", (Path(folder) / "a").read_bytes())]
     if kind == "npy":
         return [("a.npy", written(np.save, ROWS)), ("a.npy", written(np.save, ROWS.astype(">f8").T))]
     if kind == "npz":
@@ -73,10 +87,15 @@ def sources(kind):
     with tempfile.TemporaryDirectory() as folder:
         made = Collection.create(Path(folder) / "c", ROWS, text=list("abcdefghij"))
         made.delete(["3"])
+        manifest = json.loads((made.folder / "manifest.json").read_text())
+        for sums in ("crc32", "deleted_checksum"):  # which would refuse all before anybody looks further
+            manifest.pop(sums)
+        manifest["segments"][0].pop("items_checksum")
+        (made.folder / "manifest.json").write_text(json.dumps(manifest))
         return [(path.name, path.read_bytes()) for path in sorted(made.folder.iterdir()) if path.suffix != ".lock"]
 
 
-KINDS = ("model", "npy", "npz", "safetensors", "parquet", "csv", "h5ad", "collection")
+KINDS = ("model", "npy", "npz", "safetensors", "parquet", "csv", "h5ad", "collection", "checkpoint")
 
 
 def damaged(content, rng):
@@ -115,6 +134,7 @@ def damaged(content, rng):
 def attempt(kind, folder, files, seed):
     """Read one damaged file; True if it was read, False if it was refused in a sentence."""
     import pellucid
+    from pellucid._core.checkpoint import Checkpoint
     from pellucid.persistence import ModelFileError
     from pellucid.search import Collection, CollectionError
     from pellucid.vectors import VectorFileError, read
@@ -129,6 +149,11 @@ def attempt(kind, folder, files, seed):
     try:
         if kind == "model":
             pellucid.load(path)
+        elif kind == "checkpoint":
+            try:
+                Checkpoint(path, "mark", [], np.random.RandomState(0)).load()
+            except ValueError as error:
+                raise ModelFileError(str(error)) from error
         elif kind == "collection":
             opened = Collection.open(folder)
             opened.search(ROWS[:1], 3)
