@@ -20,6 +20,7 @@ __version__ = "0.1.0.dev0"
 _PUBLIC: dict[str, str | None] = {
     "BinaryAutoencoder": "binary",
     "CommonalityClustering": "clusters",
+    "ConceptDiscovery": "concepts",
     "ConceptErasure": "concepts",
     "ConceptSubspaces": "concepts",
     "binary": None,

@@ -52,6 +52,7 @@ MODELS = {
     "CenteredNormalizer": "pellucid.preparation",
     "CombinedConcepts": "pellucid.binary",
     "CommonalityClustering": "pellucid.clusters",
+    "ConceptDiscovery": "pellucid.concepts",
     "ConceptErasure": "pellucid.concepts",
     "ConceptSubspaces": "pellucid.concepts",
     "IsometryPursuit": "pellucid.selection",

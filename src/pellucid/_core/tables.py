@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -134,3 +134,12 @@ def _holds_vectors(kind: pa.DataType) -> bool:
     if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
         return False
     return bool(types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
+
+
+def data_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> Any:
+    """A pandas.DataFrame of records, which needs pandas; ``columns`` names them where there may be no record."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("A table needs pandas, which cannot be imported: pip install pandas") from error
+    return pandas.DataFrame.from_records(list(rows), columns=None if columns is None else list(columns))

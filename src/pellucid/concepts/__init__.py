@@ -1,10 +1,14 @@
-"""Concept subspaces (paper 1, SLiCS): which concepts is this vector made of?"""
+"""Concept subspaces (paper 1, SLiCS): which concepts is this vector made of? Found without labels if there are none."""
 
 from pellucid.concepts.certificate import ErasureCertificate
 from pellucid.concepts.cones import Cones
+from pellucid.concepts.discovered import FoundConcept
+from pellucid.concepts.discovery import ConceptDiscovery
 from pellucid.concepts.erasure import ConceptErasure
 from pellucid.concepts.estimator import ConceptSubspaces
+from pellucid.concepts.held_out import HeldOut
 from pellucid.concepts.model_selection import AtomCounts
+from pellucid.concepts.found_names import Names
 from pellucid.concepts.predicting import LabelErrors
 from pellucid.concepts.stability import Stability
 from pellucid.concepts.words import Vocabulary, WordConcept
@@ -12,11 +16,15 @@ from pellucid.concepts.zero_shot import zero_shot_labels, zero_shot_scores
 
 __all__ = [
     "AtomCounts",
+    "ConceptDiscovery",
     "ConceptErasure",
     "ConceptSubspaces",
     "Cones",
     "ErasureCertificate",
+    "FoundConcept",
+    "HeldOut",
     "LabelErrors",
+    "Names",
     "Stability",
     "Vocabulary",
     "WordConcept",

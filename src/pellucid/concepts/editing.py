@@ -14,14 +14,11 @@ from pellucid.concepts.coding import solve_codes
 from pellucid.concepts.labels import Indicator, align
 from pellucid.concepts.learning import Learner, sample_atoms
 from pellucid.concepts.online import OneConcept
-from pellucid.concepts.predicting import PRESENCE, PredictedConcepts, warn_of_few
-from pellucid.concepts.presence import learn_presence
+from pellucid.concepts.predicting import PredictedConcepts, warn_of_few
 from pellucid.rows import Blocks
 
 Model = TypeVar("Model", bound="EditedConcepts")
 
-# the arrays of presence that have a row for each concept
-PER_CONCEPT = tuple(f"presence_{name}_" for name in PRESENCE if name != "weight")
 # the passes of a fit of one concept, at most
 PASSES = 10
 # a row of a concept that is split has every part that holds this share of what the largest part holds
@@ -349,7 +346,12 @@ class EditedConcepts(PredictedConcepts):
         if not self.knows_presence:
             return None
         warn_of_few(np.array([has.sum()]), len(rows), np.array([name]))
-        return learn_presence(Blocks.held(rows), has[:, None], check_random_state(self.random_state))
+        return self._presence_of(Blocks.held(rows), has[:, None])
+
+    def _per_concept(self) -> list[str]:
+        """The arrays that have a row for each concept, as far as presence is known."""
+        names = [f"presence_{name}_" for name in self._presence_names() if name != "weight"]
+        return names if self.knows_presence else []
 
     def _usage(self) -> NDArray[Any]:
         return np.asarray(getattr(self, "usage_", np.zeros(len(self.atoms_))))
@@ -361,7 +363,7 @@ class EditedConcepts(PredictedConcepts):
         self.atoms_ = np.vstack([self.atoms_, atoms.astype(self.atoms_.dtype)])
         self.groups_ = np.concatenate([self.groups_, np.full(len(atoms), S)])
         self.concept_names_ = np.array([*self.concept_names_, name], dtype=object)
-        for attribute in PER_CONCEPT if told is not None else ():
+        for attribute in self._per_concept() if told is not None else ():
             mine = getattr(told, attribute.removeprefix("presence_").removesuffix("_"))
             setattr(self, attribute, np.concatenate([getattr(self, attribute), mine]))
 
@@ -373,5 +375,5 @@ class EditedConcepts(PredictedConcepts):
         self.atoms_ = self.atoms_[atoms]
         self.groups_ = np.repeat(np.arange(len(places)), [len(place) for place in places])
         self.concept_names_ = self.concept_names_[list(kept)]
-        for attribute in PER_CONCEPT if self.knows_presence else ():
+        for attribute in self._per_concept():
             setattr(self, attribute, getattr(self, attribute)[list(kept)])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,6 @@ from pellucid.rows.lazy import map_blocks
 
 Model = TypeVar("Model", bound="PredictedConcepts")
 
-PRESENCE = ("coef", "intercept", "calibration", "threshold", "counts", "weight")
 # a concept with fewer rows, or that fewer rows lack, is known from too little
 FEW_ROWS = 5
 
@@ -83,6 +82,8 @@ class PredictedConcepts(ConceptModel):
     presence_counts_: NDArray[Any]
     presence_weight_: NDArray[Any]
     random_state: Any
+    # what tells which concepts a row has; its fields are the attributes presence_…_
+    _presence_type: ClassVar[type[Presence]] = Presence
 
     @property
     def presence_model(self) -> Presence:
@@ -90,7 +91,7 @@ class PredictedConcepts(ConceptModel):
         check_is_fitted(self, "atoms_")
         if not self.knows_presence:
             raise ValueError("This model does not know which concepts a row has: call fit_presence(X, y) first.")
-        return Presence(*(getattr(self, f"presence_{name}_") for name in PRESENCE))
+        return self._presence_type(*(getattr(self, f"presence_{name}_") for name in self._presence_names()))
 
     @property
     def knows_presence(self) -> bool:
@@ -307,18 +308,25 @@ class PredictedConcepts(ConceptModel):
         try:
             members = has.total(partial(np.sum, axis=0)) if isinstance(has, Blocks) else has.sum(axis=0)
             warn_of_few(members.astype(int), len(rows), self.concept_names_)
-            found = learn_presence(rows, has, check_random_state(self.random_state))
+            found = self._presence_of(rows, has)
         except SecondInterrupt:
             raise
         except KeyboardInterrupt:
             dealt_with()
             warnings.warn("Stopped before it was learned which concepts a row has; the cones are usable.", stacklevel=3)
             return
-        for name in PRESENCE:
+        for name in self._presence_names():
             setattr(self, f"presence_{name}_", getattr(found, name))
 
+    def _presence_of(self, rows: Blocks, has: Any) -> Presence:
+        return learn_presence(rows, has, check_random_state(self.random_state))
+
+    @classmethod
+    def _presence_names(cls) -> list[str]:
+        return [field.name for field in fields(cls._presence_type)]
+
     def _forget_presence(self) -> None:
-        for name in PRESENCE:
+        for name in self._presence_names():
             if hasattr(self, f"presence_{name}_"):
                 delattr(self, f"presence_{name}_")
 
