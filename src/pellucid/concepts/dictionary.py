@@ -46,7 +46,8 @@ class Dictionary(OnlineSweeps):
         rows = unit_rows(rows[rows.any(axis=1)])
         if not len(rows):
             raise ValueError("All rows are equal, so there is nothing that tells them apart and no concept to be found.")
-        atoms = kmeans_plusplus(rows, min(int(size[0]), len(rows)), random_state=rng)[0]
+        with one_blas_thread():
+            atoms = kmeans_plusplus(rows, min(int(size[0]), len(rows)), random_state=rng)[0]
         return np.asarray(atoms), np.zeros(len(atoms), dtype=np.int64)
 
     def over(self, state: Streamed, passes: int) -> bool:

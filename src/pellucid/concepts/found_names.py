@@ -157,11 +157,11 @@ class TextWords:
 def nearest_words(directions: NDArray[Any], vocabulary: Any, most: int = CANDIDATES) -> list[list[str]]:
     """For each direction (S, d) the words of a vocabulary that are nearest to it; none that says nothing by itself."""
     stops = stop_words()
-    found = []
-    for row in directions:
-        near = vocabulary.nearest(row, min(2 * most, len(vocabulary)))
-        found.append([word for word in near if word.lower() not in stops][:most])
-    return found
+    told = np.array([word.lower() not in stops for word in vocabulary.words])
+    words = [word for word, tells in zip(vocabulary.words, told) if tells]
+    close = np.asarray(directions, dtype=vocabulary.vectors.dtype) @ vocabulary.vectors[told].T
+    order = np.argsort(-close, axis=1, kind="stable")[:, :most]
+    return [[words[i] for i in row] if there.any() else [] for row, there in zip(order, close)]
 
 
 def folded(words: Sequence[str], most: int = WORDS) -> list[str]:
