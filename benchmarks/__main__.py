@@ -12,6 +12,7 @@ ALL = (
     "growth",
     "concepts",
     "presence",
+    "discovery",
     "erasure",
     "search",
     "raw_rows",

@@ -22,6 +22,7 @@ COMMANDS = {
     "completion": ("completion", "Print the script that completes commands in your shell."),
     "concepts": ("concepts", "Learn what vectors are made of, and take them apart."),
     "demo": ("demo", "Learn what 3 000 scenes are made of, and search them by concept."),
+    "discover": ("discover", "Find concepts of vectors that nobody labelled, and name them."),
     "explore": ("explore", "Look at a collection in a browser: map, parts, search by concept."),
     "index": ("index", "Make a collection that can be searched from a file of vectors."),
     "info": ("info", "Say what is in a model, a collection or a file of vectors."),

@@ -45,7 +45,7 @@ class Dictionary(OnlineSweeps):
         rows = self.X.take(np.sort(rng.permutation(len(self.X))[:START_ROWS]))
         rows = unit_rows(rows[rows.any(axis=1)])
         if not len(rows):
-            raise ValueError("All rows are equal, so there is nothing that tells them apart and no concept to be found.")
+            raise ValueError("All rows are equal: nothing tells them apart, so there is no concept to be found.")
         with one_blas_thread():
             atoms = kmeans_plusplus(rows, min(int(size[0]), len(rows)), random_state=rng)[0]
         return np.asarray(atoms), np.zeros(len(atoms), dtype=np.int64)
@@ -114,7 +114,7 @@ class Uses:
 def uses_of(X: Blocks, atoms: NDArray[Any], sparsity: float, n_examples: int) -> Uses:
     """A pass over all rows, wherever they are."""
     each = X.each(partial(part_uses, atoms, sparsity, n_examples), [part.start for part in X.parts])
-    total = next(each)
+    total: Uses = next(each)
     for more in each:
         total = total + more
     return total

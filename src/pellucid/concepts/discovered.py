@@ -1,4 +1,4 @@
-"""What can be done with concepts that were found: look at them, put them in order, judge them by rows they never saw."""
+"""What can be done with concepts that were found: look at them, and judge them by rows that they never saw."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class DiscoveredConcepts(ConceptSubspaces):
         --------
         >>> from pellucid import ConceptDiscovery
         >>> X = [[9, 1, 0], [8, 0, 1], [0, 9, 1], [1, 8, 0]] * 5
-        >>> (ConceptDiscovery(2).fit(X).activations(X[:2]) > 0).sum()
+        >>> int((ConceptDiscovery(2).fit(X).activations(X[:2]) > 0).sum())
         2
         """
         return self._active(np.asarray(self.prepare(X)))
@@ -340,7 +340,7 @@ class DiscoveredConcepts(ConceptSubspaces):
     # the small print
 
     @property
-    def partial_fit(self) -> Any:  # type: ignore[override]
+    def partial_fit(self) -> Any:
         """Not there: which concepts there are is found from all rows at once."""
         raise AttributeError("ConceptDiscovery has no partial_fit: fit goes through blocks by itself.")
 

@@ -95,9 +95,18 @@ class ConceptDiscovery(RearrangedConcepts):
         Which coarse concepts hold each concept; at least one does. Where there are any, as all ``coarse_…``.
     coarse_concept_names_ : ndarray of shape (C,)
         Names of the coarse concepts; see :meth:`coarse`, which makes a model of them.
-    groups_, objective_, n_iter_, sparsity_, preparation_, n_features_in_, presence_coef_, presence_intercept_ : ndarray
-        As in :class:`ConceptSubspaces`; with the other ``presence_…`` arrays, of which two more say how what stands out
-        is told.
+    coarse_atoms_, coarse_groups_, coarse_usage_, coarse_objective_, coarse_presence_coef_ : ndarray
+        What the model of coarse concepts is made of.
+    coarse_presence_intercept_, coarse_presence_calibration_, coarse_presence_threshold_ : ndarray
+        More of it.
+    coarse_presence_counts_, coarse_presence_weight_ : ndarray
+        More of it.
+    groups_, usage_, objective_, n_iter_, n_dead_, sparsity_, preparation_, n_features_in_ : ndarray
+        As in :class:`ConceptSubspaces`.
+    presence_coef_, presence_intercept_, presence_calibration_, presence_threshold_ : ndarray
+        As in :class:`ConceptSubspaces`, but learned in closed form from the rows that use each concept.
+    presence_counts_, presence_weight_, presence_sharp_, presence_sharp_intercept_ : ndarray
+        More of it; the sharp ones tell rows that stand out.
 
     See Also
     --------
@@ -139,6 +148,7 @@ class ConceptDiscovery(RearrangedConcepts):
         },
         "tol": [Interval(Real, 0, None, closed="left")],
     }
+    tol: float
 
     # what a model of labels could have been told
     n_atoms, update, init, monotone, ridge, presence = 1, "online", None, False, 0.0, True
@@ -210,7 +220,7 @@ class ConceptDiscovery(RearrangedConcepts):
         >>> from pellucid import ConceptDiscovery
         >>> X, texts = [[9, 1, 0], [8, 0, 1], [0, 9, 1], [1, 8, 0]] * 5, ["a cat", "cats", "the dog", "one dog"] * 5
         >>> sorted(ConceptDiscovery(2).fit(X, texts=texts).concept_names_.tolist())
-        ['cats', 'dog']
+        ['cat', 'dog']
         """
         rows = self._rows_to_learn(X)
         if texts is not None and len(texts) != len(rows):
@@ -306,7 +316,7 @@ class ConceptDiscovery(RearrangedConcepts):
     ) -> None:
         """Coarse concepts of the drawn rows, and which fine ones they hold."""
         S = len(self.concept_names_)
-        count = int(round(np.sqrt(S))) if isinstance(self.n_coarse, str) else min(int(self.n_coarse), S)
+        count = round(float(np.sqrt(S))) if isinstance(self.n_coarse, str) else min(int(self.n_coarse), S)
         if count == 0 or (isinstance(self.n_coarse, str) and S < LEAST_FINE):
             return
         some = np.sort(rng.permutation(len(rows))[:COARSE_ROWS])

@@ -8,7 +8,7 @@ m + max(0, s − 1), both in standard deviations. One inverse serves all concept
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ class FoundPresence(Presence):
         return np.asarray(one + rise[:, None] * self.sharp[which])
 
 
-NAMES = tuple(field.name for field in fields(FoundPresence))
+BothWays = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 def used(codes: NDArray[Any]) -> Indicator:
@@ -124,7 +124,9 @@ def learn_discriminants(X: NDArray[Any], Y: Indicator, rng: np.random.RandomStat
     calibration = calibrated(counts)
     some = data[np.sort(rng.permutation(n)[:COSINE_ROWS])]
     weight = np.array([WEIGHT * cosine_spread(some)])
-    return FoundPresence(*whole[:2], calibration, best_thresholds(counts, calibration), counts, weight, *whole[2:])
+    coef, intercept, sharp, shift = whole
+    threshold = best_thresholds(counts, calibration)
+    return FoundPresence(coef, intercept, calibration, threshold, counts, weight, sharp, shift)
 
 
 class Ways:
@@ -139,7 +141,7 @@ class Ways:
             whole = self.covariance / scale if scale > 0 else np.zeros_like(self.covariance)
             self.inverse = np.linalg.inv(whole + SHRINKAGE * np.eye(len(self.mean)))
 
-    def to(self, sums: Floats, members: Floats) -> tuple[NDArray[Any], ...]:
+    def to(self, sums: Floats, members: Floats) -> BothWays:
         """Coefficients (S, d) and intercepts (S,) of both ways to rows with these sums and numbers."""
         away = np.where(members[:, None] > 0, sums / np.maximum(members, 1)[:, None] - self.mean, 0.0)
         found = []
@@ -147,10 +149,10 @@ class Ways:
             spread = np.sqrt(np.maximum(np.einsum("sd,sd->s", coef @ self.covariance, coef), 0.0))
             unit = coef / np.where(spread > 0, spread, 1)[:, None]
             found += [unit.astype(self.dtype), -(unit @ self.mean).astype(self.dtype)]
-        return tuple(found)
+        return found[0], found[1], found[2], found[3]
 
 
-def counted(data: NDArray[Any], has: Indicator, ways: tuple[NDArray[Any], ...]) -> Ints:
+def counted(data: NDArray[Any], has: Indicator, ways: BothWays) -> Ints:
     """Rows without each concept, and with it, by their scores (S, 2, BINS)."""
     coef, intercept, sharp, shift = ways
     nothing = np.empty(0)

@@ -36,8 +36,8 @@ def stop_words() -> frozenset[str]:
     """English words that say nothing by themselves; scikit-learn's list, and what is left of contractions."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    more = "s t don doesn didn isn aren wasn weren won wouldn couldn shouldn it's that's there's he's she's don't ll ve re"
-    return ENGLISH_STOP_WORDS | set(more.split())
+    more = "s t don doesn didn isn aren wasn weren won wouldn couldn it's that's there's he's she's don't ll ve re"
+    return frozenset(ENGLISH_STOP_WORDS) | set(more.split())
 
 
 def stem(word: str) -> str:
@@ -49,7 +49,7 @@ def _stem(token: str) -> str:
     token = token.removesuffix("'s").removesuffix("’s")
     if len(token) > 4 and token.endswith("ies"):
         return token[:-3] + "y"
-    if len(token) > 4 and token.endswith(("sses", "shes", "ches", "xes", "zes")):
+    if len(token) > 4 and token.endswith(("ses", "shes", "ches", "xes", "zes")):
         return token[:-2]
     if len(token) > 3 and token.endswith("s") and not token.endswith(("ss", "us", "is")):
         token = token[:-1]
@@ -177,11 +177,12 @@ def folded(words: Sequence[str], most: int = WORDS) -> list[str]:
 
 def both(first: Sequence[str], second: Sequence[str]) -> list[str]:
     """Words of two lists in one order: those that stand high in either, and before them those that do in both."""
-    score, form = Counter[str](), dict[str, str]()
+    score: dict[str, float] = {}
+    form: dict[str, str] = {}
     for words in (first, second):
         for place, word in enumerate(folded(words, len(words))):
             form.setdefault(stem(word), word)
-            score[stem(word)] += 1 / (place + RANKED)
+            score[stem(word)] = score.get(stem(word), 0.0) + 1 / (place + RANKED)
     return [form[key] for key in sorted(score, key=lambda key: (-score[key], list(form).index(key)))]
 
 

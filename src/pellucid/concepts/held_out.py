@@ -1,4 +1,4 @@
-"""What concepts that were found are worth: how much of other rows they explain, and what they have to do with labels."""
+"""What concepts that were found are worth: how much of other rows they explain, and which labels they are."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class HeldOut:
 
     def __str__(self) -> str:
         head = (
-            f"The concepts explain {self.explained:.0%} of these rows; {self.again} of {self.n_concepts} would come out "
-            "again."
+            f"The concepts explain {self.explained:.0%} of these rows; {self.again} of {self.n_concepts} would come "
+            "out again."
         )
         if not self.labels:
             return head
@@ -104,8 +104,8 @@ def held_out(
         if len(has) != len(likely):
             raise ValueError(f"There are {len(likely)} rows, but labels of {len(has)}.")
         some, others = np.array_split(rng.permutation(len(has)), 2)
-        told = np.flatnonzero([0 < has[half, j].sum() < len(half) for j in range(len(names)) for half in (some, others)])
-        both = np.flatnonzero(np.bincount(told // 2, minlength=len(names)) == 2)
+        counts = [(has[half].sum(axis=0), len(half)) for half in (some, others)]
+        both = np.flatnonzero(np.all([(held > 0) & (held < n) for held, n in counts], axis=0))
         which, matched = matching(areas(likely[some], has[np.ix_(some, both)]))
         at = both[which]
         auc = np.diag(areas(likely[others][:, matched], has[np.ix_(others, at)]))
@@ -128,7 +128,7 @@ def held_out(
 
 
 def areas(scores: NDArray[Any], has: Indicator) -> Floats:
-    """Areas under the ROC curve (S, L) of every score (n, S) for every label (n, L) that some rows have and some lack."""
+    """Areas under the ROC curve (S, L) of every score (n, S) for every label (n, L), which some rows have and lack."""
     ranks = rankdata(scores, axis=0)
     having = has.sum(axis=0)
     return np.asarray((ranks.T @ has - having * (having + 1) / 2) / (having * (len(has) - having)))

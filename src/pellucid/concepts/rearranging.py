@@ -68,7 +68,7 @@ class RearrangedConcepts(DiscoveredConcepts):
             raise ValueError("Name at least two concepts to merge.")
         first = which[int(np.argmax(self.share_[which]))]
         wanted = str(self.concept_names_[first]) if name is None else str(name)
-        members = used(self.activations(X))[:, which].any(axis=1)
+        members = np.asarray(used(self.activations(X))[:, which].any(axis=1))
         words = list(dict.fromkeys(word for j in which for word in self._words(j)))
         under = self.under_[which].any(axis=0) if hasattr(self, "under_") else None
         stability = float(np.mean(self.stability_[which]))
@@ -294,10 +294,10 @@ class RearrangedConcepts(DiscoveredConcepts):
             more = as_matrix(vectors, "vectors")
             check_finite(more, "vectors")
             held.append(np.asarray(self.prepare(more)))
-        middle = unit_rows(np.concatenate([unit_rows(each) for each in held]).mean(axis=0, keepdims=True))
-        if not np.concatenate(held).size or not middle.any():
+        every = unit_rows(np.concatenate(held))
+        if not every.any():
             raise ValueError("A concept needs examples: give items, words or vectors.")
-        return middle
+        return unit_rows(every.mean(axis=0, keepdims=True))
 
     def _grown(self, rows: NDArray[Any], start: NDArray[Any]) -> tuple[NDArray[Any], Indicator]:
         """A direction (1, d) learned from where it starts, and which rows have it."""
@@ -362,4 +362,3 @@ class RearrangedConcepts(DiscoveredConcepts):
         for attribute in PER_CONCEPT:
             if hasattr(self, attribute):
                 setattr(self, attribute, getattr(self, attribute)[list(kept)])
-
