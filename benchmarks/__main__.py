@@ -13,6 +13,7 @@ ALL = (
     "concepts",
     "presence",
     "discovery",
+    "comparison",
     "erasure",
     "search",
     "raw_rows",

@@ -23,6 +23,7 @@ _PUBLIC: dict[str, str | None] = {
     "ConceptDiscovery": "concepts",
     "ConceptErasure": "concepts",
     "ConceptSubspaces": "concepts",
+    "compare": "concepts",
     "binary": None,
     "clusters": None,
     "concepts": None,

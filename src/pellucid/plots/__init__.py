@@ -5,6 +5,7 @@ made by pyplot, which shows it under the cell. Save one with ``ax.figure.savefig
 """
 
 from pellucid.plots.bars import component_bars, explanation, retrieval
+from pellucid.plots.comparisons import differences, drivers, trends
 from pellucid.plots.curves import cka_curve, n_atoms_curve, n_clusters_curve, objective, partial_vs_full
 from pellucid.plots.graphs import analogram
 from pellucid.plots.lists import captions, neighbours, walk
@@ -21,6 +22,8 @@ __all__ = [
     "cluster_parts",
     "component_bars",
     "dictionary",
+    "differences",
+    "drivers",
     "explanation",
     "heatmap",
     "map",
@@ -31,5 +34,6 @@ __all__ = [
     "objective",
     "partial_vs_full",
     "retrieval",
+    "trends",
     "walk",
 ]
