@@ -12,6 +12,7 @@ from pellucid.concepts import Vocabulary
 from pellucid.concepts.comparison import false_discovery, taken_apart
 from pellucid.concepts.drivers import chosen_often
 from pellucid.concepts.trends import breaks, drift
+from support.commands import fails, found, run
 
 
 def drawn(rng, n, shares):
@@ -281,3 +282,59 @@ def test_the_same_seed_gives_the_same_answer():
     assert str(compare(A, B)) == str(compare(A, B))
     np.testing.assert_array_equal(compare(A, B).low, compare(A, B).low)
     assert pellucid.compare is compare
+
+
+# on the command line
+
+
+def test_compare_on_the_command_line(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    V = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    has = drawn(rng, 900, [0.4, 0.4, 0.4])
+    X = 2 + has @ V[:3] + 0.1 * rng.standard_normal((900, 8))
+    model = ConceptSubspaces(1).fit(X[:300], has[:300], ["x", "y", "z"])
+    pellucid.save(model, tmp_path / "m.safetensors")
+    day = np.datetime64("2025-03-01") + np.arange(600) // 10
+    columns = {
+        "text": [f"item [{i}]" for i in range(600)],
+        "kind": np.where(has[300:, 0], "yes", "no"),
+        "tags": [["t"] if x else [] for x in has[300:, 1]],
+        "city": np.arange(600) % 3,
+        "day": day.astype("datetime64[D]"),
+        "stars": 2.0 * has[300:, 2] + rng.standard_normal(600),
+        "vector": list(X[300:]),
+    }
+    table = pa.table(columns)
+    pq.write_table(table, tmp_path / "all.parquet")
+    pq.write_table(table.filter(pa.array(has[300:, 0])), tmp_path / "a.parquet")
+    pq.write_table(table.filter(pa.array(~has[300:, 0])), tmp_path / "b.parquet")
+    m = ("-m", tmp_path / "m.safetensors")
+    two = found("compare", tmp_path / "a.parquet", tmp_path / "b.parquet", *m)
+    assert two["concepts"][0] == "x"
+    assert two["found"] == [True, False, False]
+    split = found("compare", tmp_path / "all.parquet", "--split", "kind=yes", *m, "--given", "city")
+    assert split["difference"][0] == pytest.approx(two["difference"][0], abs=0.02)
+    assert found("compare", tmp_path / "all.parquet", "--split", "tags=t", *m)["concepts"][0] == "y"
+    shown = run("compare", tmp_path / "a.parquet", tmp_path / "b.parquet", *m, "--plot", tmp_path / "p.png").output
+    assert "1 of 3 concepts differ" in shown
+    assert "x in A:" in shown
+    assert "item [" in shown
+    assert (tmp_path / "p.png").stat().st_size > 1000
+    assert not any(found("compare", tmp_path / "all.parquet", "--dates", "day", *m)["found"])
+    drivers = found("compare", tmp_path / "all.parquet", "--target", "stars", *m)
+    assert [name for name, sure in zip(drivers["concepts"], drivers["found"]) if sure] == ["z"]
+    assert found("compare", tmp_path / "all.parquet", "--target", "kind", *m)["target"] == "yes"
+    run("index", tmp_path / "all.parquet", "-o", tmp_path / "c")
+    again = found("compare", tmp_path / "c", "--split", "kind=yes", *m)
+    alone = found("compare", tmp_path / "all.parquet", "--split", "kind=yes", *m)
+    np.testing.assert_allclose(again["difference"], alone["difference"], atol=1e-5)
+    for wrong, code, said in (
+        ([tmp_path / "a.parquet"], 2, "second set B"),
+        ([tmp_path / "a.parquet", "--split", "kind"], 2, "COLUMN=VALUE"),
+        ([tmp_path / "a.parquet", "--dates", "when"], 2, "no column 'when'"),
+        ([tmp_path / "a.parquet", "--split", "kind=maybe"], 1, "No item"),
+    ):
+        assert said in fails("compare", *wrong, *m, code=code)

@@ -19,6 +19,7 @@ from pellucid import __version__
 COMMANDS = {
     "binary": ("binary", "Find yes/no concepts behind vectors, and draw them as a graph."),
     "clusters": ("clusters", "Sort vectors into groups, beside what all of them share."),
+    "compare": ("compare", "Say which concepts differ between two sets, over time, or with a target."),
     "completion": ("completion", "Print the script that completes commands in your shell."),
     "concepts": ("concepts", "Learn what vectors are made of, and take them apart."),
     "demo": ("demo", "Learn what 3 000 scenes are made of, and search them by concept."),

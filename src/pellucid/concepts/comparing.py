@@ -43,6 +43,7 @@ def compare(
     of: Any = None,
     vocabulary: Vocabulary | None = None,
     rate: float = 0.05,
+    least: float = 0.0,
     random_state: int | None = 0,
 ) -> Comparison | Trends | Drivers | list[Drivers]:
     """Say which concepts are more frequent in A than in B, and by how much; or over time, or against a target.
@@ -77,6 +78,9 @@ def compare(
         Words with vectors, which say what moved beside the concepts.
     rate : float, default=0.05
         The share of findings that may be false, about; intervals and bands hold with 1 − ``rate``.
+    least : float, default=0.0
+        Differences of two sets below this share of a concept's frequency do not count. Of many thousands of items even
+        what a model wrongly takes for a concept is found to differ, where others differ: .05 leaves that out.
     random_state : int, default=0
         Seed of whatever is drawn at random.
 
@@ -108,6 +112,8 @@ def compare(
         raise ValueError("Compare A with another set B, over dates=, or against a target=: give one of the three.")
     if not 0 < rate < 1:
         raise ValueError(f"rate must lie between 0 and 1, got {rate}.")
+    if not 0 <= least < np.inf:
+        raise ValueError(f"least must be 0 or more, got {least}.")
     if B is None and (given is not None or groups is not None):
         raise ValueError("given= and groups= hold something fixed between two sets: give B.")
     rng = check_random_state(random_state)
@@ -125,7 +131,7 @@ def compare(
     block, grouped = blocks(groups, in_a, rng)
     at = np.flatnonzero(kept)
     sides = Sides(in_a[kept], np.unique(level[kept], return_inverse=True)[1], block[kept], grouped)
-    found = compared(P if kept.all() else P[kept], named, sides, rate, rng)
+    found = compared(P if kept.all() else P[kept], named, sides, rate, least, rng)
     found = replace(
         found,
         examples_a=[[int(at[row]) for row in rows] for rows in found.examples_a],

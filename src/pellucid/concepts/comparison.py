@@ -44,8 +44,8 @@ class Comparison:
     low, high : ndarray of shape (S,)
         Where it lies with the confidence asked for: a bootstrap over items, or over groups of them.
     p, q : ndarray of shape (S,)
-        How likely a difference as large would be if there were none, and the least false-discovery rate at which it
-        would be found (Benjamini and Hochberg).
+        How likely a difference as large would be if none were larger than the ``least`` that counts, and the least
+        false-discovery rate at which it would be found (Benjamini and Hochberg).
     found : ndarray of bool of shape (S,)
         Whether it is, at the rate asked for.
     examples_a, examples_b : list of list of int
@@ -159,14 +159,14 @@ class Sides:
 
 
 def compared(
-    P: NDArray[Any], names: Sequence[str], sides: Sides, rate: float, rng: np.random.RandomState
+    P: NDArray[Any], names: Sequence[str], sides: Sides, rate: float, least: float, rng: np.random.RandomState
 ) -> Comparison:
     """Compare presence (n, S), probabilities or yes and no, of the rows of both sets."""
     sums = block_sums(P, sides)
     share_a, share_b = shares(sums.sum(axis=2))
     difference = share_a - share_b
     low, high = intervals(sums, sides, 1 - rate, difference, rng)
-    p = chances(P, sums, sides, difference)
+    p = chances(P, sums, sides, difference, least * (share_a + share_b) / 2)
     q = false_discovery(p)
     order = np.lexsort((-np.abs(difference), p))
     n_a = int(sides.in_a.sum())  # these stand above
@@ -249,9 +249,11 @@ def intervals(
     return np.minimum(low, difference), np.maximum(high, difference)
 
 
-def chances(P: NDArray[Any], sums: Floats, sides: Sides, difference: Floats) -> Floats:
-    """How likely differences (S,) as large would be without any. Variances are those of all rows of a level, as they
-    are if there is no difference; of groups, those of their sums."""
+def chances(P: NDArray[Any], sums: Floats, sides: Sides, difference: Floats, least: Floats) -> Floats:
+    """How likely differences (S,) as large would be if none were larger than the ``least`` (S,).
+
+    Variances are those of all rows of a level, as they are if there is no difference; of groups, those of their sums.
+    """
     total = sums.sum(axis=2)
     n = total[..., -1]
     n_a, n_b = n
@@ -273,8 +275,8 @@ def chances(P: NDArray[Any], sums: Floats, sides: Sides, difference: Floats) -> 
         spread = np.maximum(squares / rows - mean**2, 0) * rows / (rows - 1)
         variance = ((weight**2 * (1 / np.maximum(n_a, 1) + 1 / np.maximum(n_b, 1)))[:, None] * spread).sum(axis=0)
         degrees = float(max(n.sum() - 1 - len(weight), 1))
-    z = np.abs(difference) / np.sqrt(np.maximum(variance, 1e-300))
-    p = 2 * student.sf(z, degrees)
+    size, spread = np.abs(difference), np.sqrt(np.maximum(variance, 1e-300))
+    p = student.sf((size - least) / spread, degrees) + student.sf((size + least) / spread, degrees)
     held = total[..., :-1].sum(axis=(0, 1))
     told = (np.minimum(held, n.sum() - held) >= LEAST_ITEMS) & (variance > 1e-300)
     return np.asarray(np.where(told, np.clip(p, 0, 1), 1.0))

@@ -1,0 +1,196 @@
+"""`pellucid compare`: which concepts are more frequent in one set than in another, over time, or with a target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pellucid.cli._common import (
+    Columns,
+    check_output,
+    column_option,
+    cut,
+    json_option,
+    load_model,
+    model_option,
+    print_json,
+    read_words,
+    screen,
+    status,
+)
+from pellucid.cli.inputs import is_collection, read_items, titles_of
+
+# concepts that are shown of those that were found
+SHOWN = 30
+# characters of an example
+WIDTH = 76
+
+
+@click.command("compare")
+@click.argument("a", type=click.Path(exists=True, path_type=Path))
+@click.argument("b", type=click.Path(exists=True, path_type=Path), required=False)
+@model_option(text="Model file that `discover` or `concepts fit` wrote.")
+@click.option("--split", metavar="COLUMN=VALUE", help="Make both sets of A: items whose column is VALUE, "
+              "or has it in a list, and all others.")  # fmt: skip
+@click.option("--dates", metavar="COLUMN", help="Over time, by the dates or numbers in that column of A.")
+@click.option("--target", metavar="COLUMN", help="Which concepts predict that column of A, a number or a class.")
+@click.option("--of", metavar="CLASS", help="The class of --target; each if not given, of two the last.")
+@click.option("--given", metavar="COLUMN", help="Compare within levels of that column, which both sets have.")
+@click.option("--groups", metavar="COLUMN", help="What items belong together in: groups count, not items.")
+@click.option("--words", type=click.Path(exists=True, path_type=Path), help="A vectors file of words, which say "
+              "what moved beside the concepts.")  # fmt: skip
+@click.option("--rate", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True,
+              help="Share of findings that may be false.")  # fmt: skip
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw it to this file, .png, .svg or .pdf.")
+@column_option
+@json_option
+def command(
+    a: Path,
+    b: Path | None,
+    model: Path,
+    split: str | None,
+    dates: str | None,
+    target: str | None,
+    of: str | None,
+    given: str | None,
+    groups: str | None,
+    words: Path | None,
+    rate: float,
+    plot: Path | None,
+    column: Columns,
+    as_json: bool,
+) -> None:
+    """Say which concepts are more frequent in A than in B, by how much, and what else moved between them.
+
+    A and B are files of vectors with columns beside them, or collections. Instead of B, --split makes both sets of A,
+    --dates looks at A over time, --target asks which concepts predict a column.
+
+    \b
+    Examples:
+      pellucid compare march.parquet february.parquet -m topics.safetensors
+      pellucid compare reviews.parquet --split country=FR -m topics.safetensors --given product
+      pellucid compare articles.parquet --dates published -m topics.safetensors --plot months.png
+      pellucid compare reviews.parquet --target stars -m topics.safetensors --json
+    """
+    if sum(way is not None for way in (b, split, dates, target)) != 1:
+        raise click.UsageError("Give a second set B, or one of --split, --dates and --target.")
+    if plot is not None:
+        check_output(plot, ".png", ".svg", ".pdf")
+    from pellucid.concepts import Vocabulary, compare
+
+    fitted = load_model(model)
+    sets = [read(path, column, [c for c in (given, groups, dates, target) if c]) for path in (a, b) if path is not None]
+    if split is not None:
+        sets = divided(a, column, split, [c for c in (given, groups) if c])
+    more: dict[str, Any] = {}
+    if len(sets) == 2:
+        more["B"] = sets[1][0]
+        more |= {name: tuple(columns[asked] for _, columns, _ in sets) for name, asked in
+                 (("given", given), ("groups", groups)) if asked}  # fmt: skip
+    else:
+        more |= {name: sets[0][1][asked] for name, asked in (("dates", dates), ("target", target)) if asked} | {
+            "of": of
+        }
+    vocabulary = Vocabulary(*read_words(words)) if words is not None else None
+    with status("Comparing …"):
+        found = compare(sets[0][0], model=fitted, vocabulary=vocabulary, rate=rate, **more)
+    if plot is not None:
+        first = found[0] if isinstance(found, list) else found
+        first.plot().figure.savefig(plot)
+    if as_json:
+        print_json([plain(each) for each in found] if isinstance(found, list) else plain(found))
+        return
+    for each in found if isinstance(found, list) else [found]:
+        show(each, [titles for *_, titles in sets])
+
+
+Set = tuple[Any, dict[str, Any], list[str]]
+
+
+def read(path: Path, column: Columns, wanted: list[str]) -> Set:
+    """Vectors, the wanted columns, and what to show of each item."""
+    found = read_items(path, column)
+    columns = dict(found.columns)
+    if is_collection(path):
+        from pellucid.search import Collection
+
+        opened = Collection.open(path)
+        items = [opened.item(opened.position(i)) for i in opened.ids]
+        columns |= {name: [item.get(name) for item in items] for name in wanted if any(name in item for item in items)}
+    missing = [name for name in wanted if name not in columns]
+    if missing:
+        there = ", ".join(map(repr, columns)) or "none"
+        raise click.UsageError(f"{path} has no column {missing[0]!r}; columns are: {there}.")
+    return found.vectors, {name: values(columns[name]) for name in wanted}, titles_of(found)
+
+
+def divided(path: Path, column: Columns, split: str, wanted: list[str]) -> list[Set]:
+    """Both sets of one file, by a column's value."""
+    import numpy as np
+
+    name, sign, value = split.partition("=")
+    if not sign:
+        raise click.UsageError(f"--split {split!r} should be COLUMN=VALUE.")
+    vectors, columns, titles = read(path, column, [*wanted, name])
+    inside = np.array([value in map(str, each) if isinstance(each, (list, tuple, np.ndarray)) else str(each) == value
+                       for each in columns[name]])  # fmt: skip
+    if inside.all() or not inside.any():
+        raise ValueError(f"{'Every' if inside.all() else 'No'} item of {path} has {name}={value}: name another value.")
+    return [
+        (vectors[rows], {c: np.asarray(columns[c])[rows] for c in wanted}, [titles[i] for i in np.flatnonzero(rows)])
+        for rows in (inside, ~inside)
+    ]
+
+
+def values(given: Any) -> Any:
+    """A column as an array; of Arrow, dates stay dates."""
+    import numpy as np
+
+    if hasattr(given, "to_pylist"):
+        try:
+            return np.asarray(given.to_numpy(zero_copy_only=False))
+        except TypeError:
+            return np.asarray(given.to_numpy())
+    return given if isinstance(given, list) and given and isinstance(given[0], (list, tuple)) else np.asarray(given)
+
+
+def plain(found: Any) -> dict[str, Any]:
+    """What was found in plain values."""
+    import math
+    from dataclasses import asdict
+
+    import numpy as np
+
+    def simple(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return [simple(each) for each in value.tolist()] if value.dtype.kind != "M" else [str(v) for v in value]
+        if isinstance(value, (list, tuple)):
+            return [simple(each) for each in value]
+        if isinstance(value, (np.generic, float)):
+            value = value.item() if isinstance(value, np.generic) and value.dtype.kind != "M" else value
+            return None if isinstance(value, float) and not math.isfinite(value) else value
+        return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+    return {name: simple(value) for name, value in asdict(found).items()}
+
+
+def show(found: Any, titles: list[list[str]]) -> None:
+    from rich.markup import escape
+
+    out = screen()
+    lines = str(found).splitlines()
+    out.print(f"[bold]{escape(lines[0])}[/]", soft_wrap=True)
+    for line in lines[1 : SHOWN + 1]:
+        out.print(escape(line), soft_wrap=True)
+    if len(lines) > SHOWN + 1:
+        out.print(f"… and {len(lines) - SHOWN - 1} more lines, which --json holds.")
+    if len(titles) < 2:
+        return
+    for j, (name, sure) in enumerate(zip(found.concepts, found.found)):
+        if sure and j < 5:
+            side, rows = (0, found.examples_a[j]) if found.difference[j] > 0 else (1, found.examples_b[j])
+            out.print(f"\n[bold]{escape(name)}[/] in {'AB'[side]}:")
+            for row in rows[:3]:
+                out.print(f"  {escape(cut(titles[side][row], WIDTH))}")
