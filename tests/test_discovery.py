@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -151,6 +152,7 @@ def test_few_rows_and_few_columns_give_a_model(shape):
         ({"texts": ["a"]}, "600 rows, but 1 texts"),
         ({"words": ["a", "b"], "word_vectors": np.eye(2)}, "vectors of 2 numbers, but rows have 24"),
         ({"words": ["a"], "word_vectors": np.eye(2)}, "1 words, but 2 vectors"),
+        ({"words": ["a"]}, "Words need vectors"),
     ],
 )
 def test_what_does_not_fit_is_said(problem, given, said):
@@ -385,6 +387,20 @@ def test_seeds_are_held(problem, model):
     model.drop("again").seed("word", X, words=vocabulary, examples=[THINGS[gone]])
     assert (model.predict(X)[:, -1] == has[:, gone]).mean() > 0.95
     untouched(before, model, [str(name) for name in before.concept_names_[1:]])
+
+
+def test_a_labelled_concept_stands_beside_those_that_were_found(problem, model):
+    X, has, _, _, before = problem
+    either = has[:, 0] | has[:, 1]
+    model.add_concept("either", X, either)
+    assert model.share_[-1] == pytest.approx(either.mean())
+    assert model.found()[0].name == "either"
+    assert either[model.example_rows_[-1]].all()
+    untouched(before, model, [str(name) for name in before.concept_names_])
+    assert (model.predict(X)[:, -1] == either).mean() > 0.8
+    with pytest.raises(NotFittedError):
+        ConceptDiscovery().drop("x")
+    assert not hasattr(model, "select_n_atoms")
 
 
 @pytest.mark.parametrize(

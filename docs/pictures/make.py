@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from binary import binary_pictures
 from cli import command_screens
 from clusters import cluster_pictures
+from comparison import comparison_pictures
 from concepts import concept_pictures
 from erasure import erasure_pictures
 from manifold import manifold_pictures
@@ -36,6 +37,7 @@ def demo_screen() -> None:
 if __name__ == "__main__":
     demo_screen()
     concept_pictures(HERE)
+    comparison_pictures(HERE)
     erasure_pictures(HERE)
     command_screens(HERE)
     selection_pictures(HERE)

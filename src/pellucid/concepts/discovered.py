@@ -344,6 +344,11 @@ class DiscoveredConcepts(ConceptSubspaces):
         """Not there: which concepts there are is found from all rows at once."""
         raise AttributeError("ConceptDiscovery has no partial_fit: fit goes through blocks by itself.")
 
+    @property
+    def select_n_atoms(self) -> Any:
+        """Not there: a concept that was found is one direction."""
+        raise AttributeError("ConceptDiscovery has no select_n_atoms: a concept that was found is one direction.")
+
     def _words(self, j: int) -> list[str]:
         return [word for word in str(self.concept_words_[j]).split(", ") if word]
 

@@ -257,7 +257,7 @@ class ConceptDiscovery(RearrangedConcepts):
         codes = codes_of(drawn, self.atoms_, self.sparsity_)
         has = used(codes)
         self._keep_presence(learn_discriminants(drawn, has, rng))
-        said = None if texts is None else [str(texts[i]) for i in at]
+        said = None if texts is None else ["" if texts[i] is None else str(texts[i]) for i in at]
         self._name(named(self.atoms_, codes, said, vocabulary), texts, namer)
         self._find_coarse(drawn, has, said, vocabulary, rng)
         return self
@@ -283,6 +283,8 @@ class ConceptDiscovery(RearrangedConcepts):
     def _vocabulary(self, words: Any, vectors: Any) -> Vocabulary | None:
         if words is None:
             return None
+        if vectors is None and not isinstance(words, Vocabulary):
+            raise ValueError("Words need vectors, from the encoder of the rows: give word_vectors= too.")
         vocabulary = words if isinstance(words, Vocabulary) else Vocabulary(words, vectors)
         if vocabulary.vectors.shape[1] != self.n_features_in_:
             raise ValueError(

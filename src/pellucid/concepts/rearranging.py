@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from pellucid._core.arrays import unit_rows
 from pellucid._core.checks import as_matrix, check_finite
@@ -28,6 +29,10 @@ Model = TypeVar("Model", bound="RearrangedConcepts")
 
 # the arrays that have a row for each concept
 PER_CONCEPT = ("concept_words_", "share_", "stability_", "example_rows_", "under_")
+
+
+# what a concept has there that nothing is known of
+BLANK = {"concept_words_": "", "example_rows_": -1}
 
 
 class RearrangedConcepts(DiscoveredConcepts):
@@ -247,6 +252,7 @@ class RearrangedConcepts(DiscoveredConcepts):
         >>> model.predict(X[:4])[:, -1].tolist()
         [False, False, False, True]
         """
+        check_is_fitted(self, "atoms_")
         if str(name) in set(map(str, self.concept_names_)):
             raise ValueError(f"There is a concept {name!r} already: choose another name.")
         rows = np.asarray(self.prepare(X))
@@ -263,10 +269,43 @@ class RearrangedConcepts(DiscoveredConcepts):
         self.stability_[-1] = float(np.clip(atom[0] @ start[0], 0, 1))
         return self
 
+    def add_concept(self: Model, name: str, X: ArrayLike, members: ArrayLike, y: Any = None) -> Model:
+        """Learn one more concept from labels, beside those that were found.
+
+        Parameters
+        ----------
+        name : str
+            What it is called.
+        X : array-like of shape (n, d)
+            Raw rows, some of which have the concept and some of which lack it.
+        members : array-like of bool of shape (n,)
+            Which rows have it.
+        y : array-like of shape (n, S) or (n,), sparse matrix, dataframe or list of sets, default=None
+            Which of the other concepts rows have; None takes those that :meth:`predict` finds.
+
+        Returns
+        -------
+        ConceptDiscovery
+            The model itself.
+
+        Examples
+        --------
+        >>> from pellucid import ConceptDiscovery
+        >>> X = [[9, 1, 0], [8, 0, 1], [0, 9, 1], [0, 1, 9]] * 9
+        >>> model = ConceptDiscovery(2, n_coarse=0).fit(X).add_concept("car", X, [False, False, False, True] * 9)
+        >>> float(model.share_[-1])
+        0.25
+        """
+        super().add_concept(name, X, members, y)
+        # its direction is that of the labels, which would be the same again
+        self._note(-1, X, np.asarray(members, dtype=bool), [str(name)], 1.0, None)
+        return self
+
     # the small print
 
     def _known(self, names: str | Sequence[str]) -> list[int]:
         """Numbers of concepts by their names."""
+        check_is_fitted(self, "atoms_")
         place = {str(name): j for j, name in enumerate(self.concept_names_)}
         wanted = [names] if isinstance(names, str) else list(names)
         for name in wanted:
@@ -353,8 +392,8 @@ class RearrangedConcepts(DiscoveredConcepts):
             if hasattr(self, attribute):
                 before = getattr(self, attribute)
                 blank = np.zeros((1, *before.shape[1:]), dtype=before.dtype)
-                if attribute == "concept_words_":
-                    blank[:] = ""
+                if attribute in BLANK:
+                    blank[:] = BLANK[attribute]
                 setattr(self, attribute, np.concatenate([before, blank]))
 
     def _order(self, kept: Sequence[int]) -> None:
