@@ -311,6 +311,25 @@ def same(word: str, label: str) -> bool:
     return stem(word) in {stem(name) for name in (label, *SYNONYMS.get(label, ()))}
 
 
+def many_rows(n: int = 100_000, d: int = 384, planted: int = 200) -> list[str]:
+    """Seconds of a fit of rows that are made of four of so many directions, and how many of these come out."""
+    rng = np.random.default_rng(0)
+    B = unit_rows(rng.standard_normal((planted, d))).astype(np.float32)
+    codes = np.zeros((n, planted), dtype=np.float32)
+    for _ in range(4):
+        codes[np.arange(n), rng.integers(planted, size=n)] = rng.gamma(3, 0.3, n)
+    X = codes @ B + 0.03 * rng.standard_normal((n, d)).astype(np.float32)
+    lines = []
+    for given in (CONCEPTS, "auto"):
+        begun = time.perf_counter()
+        model = ConceptDiscovery(given, random_state=0).fit(X)
+        seconds = time.perf_counter() - begun
+        again = float(((model.atoms_ @ B.T).max(axis=0) >= 0.9).mean())
+        lines.append(f"| {n} × {d} | {given} ({len(model.atoms_)}) | {seconds:.0f} s | {again:.0%} of {planted} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
 def shown(data: Set) -> str:
     return f"{data.name} (kept back)" if data.kept_back else data.name
 
@@ -346,6 +365,14 @@ def run(results: Path) -> None:
         "| set | named from | found | first | among five |",
         "| --- | --- | --- | --- | --- |",
         *(line for data in found for line in names(data)),
+        "",
+        "## Many rows",
+        "",
+        "A whole fit with presence, stability and coarse concepts; planted directions that one has a cosine of .9 to.",
+        "",
+        "| rows | concepts | time | planted directions found |",
+        "| --- | --- | --- | --- |",
+        *many_rows(),
     ]
     (results / "discovery.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     Console(width=160).print(Markdown("\n".join(lines)))

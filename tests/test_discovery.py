@@ -328,6 +328,26 @@ def test_a_found_model_searches_explains_excludes_and_is_saved(problem, model, t
     assert model.stability(X, n_runs=1).n_runs == 1
 
 
+def test_the_explorer_shows_found_concepts(problem, tmp_path):
+    pytest.importorskip("fastapi", reason="the explorer is not installed")
+    pytest.importorskip("httpx", reason="httpx is not installed")
+    from fastapi.testclient import TestClient
+
+    from pellucid.explorer import create_app
+
+    X, has, _, _, model = problem
+    collection = Collection.create(tmp_path / "c", X.astype(np.float32), ids=[str(i) for i in range(len(X))])
+    with TestClient(create_app(collection=collection, model=model), "http://127.0.0.1") as client:
+        info = client.get("/api/collection").json()
+        assert info["concepts"] == [str(name) for name in model.concept_names_]
+        assert info["presence"]
+        name = info["concepts"][0]
+        thing = next(j for j, t in enumerate(THINGS) if stem(t) == stem(name))
+        item = str(np.flatnonzero(has[:, thing])[0])
+        hits = client.post("/api/search", json={"x": item, "concept": name, "k": 5}).json()["hits"]
+        assert has[[int(hit["id"]) for hit in hits], thing].all()
+
+
 # putting in order
 
 
