@@ -101,6 +101,30 @@ def test_what_is_given_is_held_fixed():
     np.testing.assert_allclose(whole.p, compare(A, B).p)
 
 
+def test_levels_are_weighted_as_mantel_and_haenszel_do():
+    rng = np.random.default_rng(0)
+    level = rng.integers(3, size=900) * (rng.random(900) < 0.7)
+    in_a = rng.random(900) < 0.2 + 0.3 * level
+    P = rng.random((900, 2))
+    a, b = P[in_a], P[~in_a]
+    found = compare(a, b, given=(level[in_a], level[~in_a]), names=["x", "y"])
+    counts = np.array([[(side == k).sum() for k in range(3)] for side in (level[in_a], level[~in_a])])
+    weight = counts[0] * counts[1] / counts.sum(axis=0)
+    for j, name in enumerate(["x", "y"]):
+        apart = [a[level[in_a] == k, j].mean() - b[level[~in_a] == k, j].mean() for k in range(3)]
+        assert by_name(found, name, "difference") == pytest.approx(np.average(apart, weights=weight))
+
+
+def test_few_groups_are_told_by_students_distribution():
+    rng = np.random.default_rng(0)
+    means = rng.random(8)
+    rows = np.repeat(means, 50)[:, None]
+    found = compare(rows[:200], rows[200:], groups=(np.repeat(np.arange(4), 50), np.repeat(np.arange(4, 8), 50)))
+    off = (means - means.mean()) / 4
+    t = abs(means[:4].mean() - means[4:].mean()) / np.sqrt((off**2).sum() * 8 / 7)
+    assert found.p[0] == pytest.approx(2 * stats.t.sf(t, 6))
+
+
 def test_groups_count_and_not_their_rows():
     """Ten people on either side, each with hundreds of items that are all alike."""
     found, naive = [], []

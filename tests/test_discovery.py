@@ -188,6 +188,19 @@ def test_the_closed_form_tells_members_about_as_well_as_a_regression():
     np.testing.assert_allclose(told.logits(X[:400]).mean(axis=0), 0, atol=1.0)
 
 
+def test_scores_are_those_of_the_formula():
+    """The way to the members' mean, and what the same stands out by with the covariance taken out."""
+    X, has, *_ = planted(n=300, noise=0.4, seed=2)
+    X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    told = learn_discriminants(X, has, np.random.RandomState(0))
+    covariance = np.cov(X.T, bias=True)
+    shrunk = np.linalg.inv(covariance / np.diag(covariance).mean() + np.eye(24))
+    for j in range(6):
+        way = X[has[:, j]].mean(axis=0) - X.mean(axis=0)
+        plain, sharp = ((X @ w - (X @ w).mean()) / (X @ w).std() for w in (way, shrunk @ way))
+        np.testing.assert_allclose(told.logits(X)[:, j], plain + np.maximum(sharp - 1, 0), atol=1e-8)
+
+
 @settings(max_examples=30)
 @given(st.integers(0, 2**31), st.integers(5, 40), st.integers(1, 4))
 def test_areas_and_precisions_are_those_of_scikit_learn(seed, n, labels):
