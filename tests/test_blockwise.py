@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from pellucid import CommonalityClustering, IsometryPursuit
 from pellucid.clusters import learning
 from pellucid.clusters.coding import Sums
+from pellucid.clusters.fits import penalties_of
 from pellucid.clusters.objective import Dictionary
 from pellucid.manifold import SparseManifoldTransform
 from pellucid.manifold.image_statistics import part_images
@@ -37,7 +38,7 @@ def planted():
 
 
 def model(**settings):
-    return CommonalityClustering(3, 2, 2, random_state=0, **{"max_iter": 30, **settings})
+    return CommonalityClustering(3, 2, 2, reading="paper", random_state=0, **{"max_iter": 30, **settings})
 
 
 def test_clusters_of_blocks_are_those_of_rows_in_memory(planted):
@@ -81,7 +82,7 @@ def test_an_empty_cluster_takes_the_same_rows_whether_they_are_in_blocks_or_in_m
     atoms = fitted.atoms_.copy()
     atoms[1] = nowhere  # explains nothing of any row, so it stays empty
     start = Dictionary(atoms, fitted.common_atoms_)
-    penalties, blocks = fitted._penalties(), Blocks(X, rows=130)
+    penalties, blocks = penalties_of(fitted), Blocks(X, rows=130)
     empty = learning.begin(blocks, start, None, penalties)
     assert empty.sums.counts[1] == 0
     new = learning.with_new_atoms(blocks, empty, 1, penalties, np.random.RandomState(0))
@@ -107,7 +108,7 @@ def test_an_empty_cluster_is_refilled_from_the_one_that_costs_most(tmp_path):
     start[0, :, :2], start[1, :, 2:4], start[2, :, 7:] = np.eye(2), np.eye(2), np.eye(2)
     filled = {}
     for name, rows in [("array", X), ("blocks", Blocks(X, rows=70))]:
-        fitted = CommonalityClustering(3, 2, 0, ridge=1e-3, max_iter=1, warm_start=True, tol=0)
+        fitted = CommonalityClustering(3, 2, 0, reading="paper", ridge=1e-3, max_iter=1, warm_start=True, tol=0)
         fitted.atoms_, fitted.common_atoms_ = start.copy(), np.empty((0, 9))
         filled[name] = fitted.fit(rows)
         assert np.count_nonzero(fitted.labels_ == 0) == 300  # the largest cluster is left alone

@@ -94,7 +94,7 @@ def test_concepts_are_the_same_bits_on_two_workers_and_on_none(client, data, set
 
 def test_clusters_and_manifolds_are_the_same_bits_on_two_workers_and_on_none(client, data):
     X = data[0]
-    make = lambda: CommonalityClustering(3, 2, 2, tol=0, max_iter=3, random_state=0)  # noqa: E731
+    make = lambda: CommonalityClustering(3, 2, 2, reading="paper", tol=0, max_iter=3, random_state=0)  # noqa: E731
     here, there = (make().fit(Blocks(X, rows=75, client=where)) for where in (None, client))
     for name in ("atoms_", "common_atoms_", "labels_", "objective_"):
         np.testing.assert_array_equal(getattr(there, name), getattr(here, name))

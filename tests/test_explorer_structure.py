@@ -92,7 +92,7 @@ def test_clusters_are_those_of_predict(client, parts):
     np.testing.assert_array_equal(numbers(client.get("/api/predict"), "<u2"), labels)
     found = client.get("/api/clusters").json()
     assert (found["n_atoms"], found["n_common"]) == (2, 2)
-    own = (model.reconstruct(X, parts="cluster") * X).sum(axis=1) / (X * X).sum(axis=1)
+    own = model.shares(X)[:, :2].sum(axis=1)
     for card in found["clusters"]:
         mine = labels == card["cluster"]
         assert card["count"] == mine.sum()
@@ -112,8 +112,8 @@ def test_atoms_and_parts_of_an_item(client, parts):
     x = collection.vectors([collection.position(item)])
     whole, own, common = numbers(client.get("/api/reconstruct", params={"id": item}), "<f4").reshape(3, 12)
     np.testing.assert_allclose(whole, x[0])
-    np.testing.assert_allclose(own, model.reconstruct(x, parts="cluster")[0], atol=1e-6)
-    np.testing.assert_allclose(own + common, model.reconstruct(x, parts="both")[0], atol=1e-5)
+    np.testing.assert_allclose(own, (model.reconstruct(x, "mean") + model.reconstruct(x, "own"))[0], atol=1e-6)
+    np.testing.assert_allclose(own + common, model.reconstruct(x)[0], atol=1e-5)
     assert client.get("/api/reconstruct", params={"id": "none"}).status_code == 404
 
 

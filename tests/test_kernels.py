@@ -275,9 +275,9 @@ BELOW = {
 }  # fmt: skip
 RISING = {"offsets": "m", "begin": "count", "starts": "count", "pointers": "count", "indptr": "edges"}
 OF_ITS_OWN = {  # where a name means something else
-    ("move_nodes", "labels"): "n", ("search_cells", "begin"): "n_tiles", ("search_near_cells", "begin"): "n_tiles",
-    ("graph_rows", "codes"): "K", ("positions_by_code", "codes"): "K", ("graph_rows", "order"): "places",
-    ("graph_rows", "starts"): "present", ("positions_by_code", "starts"): "present",
+    ("move_nodes", "labels"): "n", ("settle_nodes", "labels"): "C", ("search_cells", "begin"): "n_tiles",
+    ("search_near_cells", "begin"): "n_tiles", ("graph_rows", "codes"): "K", ("positions_by_code", "codes"): "K",
+    ("graph_rows", "order"): "places", ("graph_rows", "starts"): "present", ("positions_by_code", "starts"): "present",
     ("losses_of_one_more", "chosen"): "n",
 }  # fmt: skip
 # numbers that are no sizes, from the sizes

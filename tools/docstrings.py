@@ -74,7 +74,8 @@ def public(rooms: list[str]) -> Iterator[tuple[str, Any]]:
 def documented(cls: type, name: str) -> Any:
     """A method or property as the class has it or, where that says nothing, as the base that it comes from does."""
     written = [vars(base)[name] for base in cls.__mro__ if name in vars(base)]
-    plain = [getattr(thing, "__func__", thing) for thing in written]
+    # a method of its own kind of descriptor (available_if, staticmethod) holds the function
+    plain = [getattr(thing, "__func__", getattr(thing, "fn", thing)) for thing in written]
     return next((thing for thing in plain if thing.__doc__), plain[0])
 
 

@@ -31,20 +31,32 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     library = build.build(output=folder / build.library().name, flags=(*FLAGS, "-DCOUNTED_MEMORY"))
     asked = "libclang_rt.asan-x86_64.so" if "clang" in compiler else "libasan.so"
-    runtime = subprocess.run(
-        [*shlex.split(compiler), f"-print-file-name={asked}"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    # the watcher catches C++ exceptions of other libraries only if their runtime is there before them
+    runtime = " ".join(file_of(compiler, name) for name in (asked, "libstdc++.so.6"))
+    reports = folder / "report"
+    for old in folder.glob("report.*"):
+        old.unlink()
     environment = {
         **os.environ,
         "LD_PRELOAD": runtime,
         "PELLUCID_KERNELS": str(library),
         "PYTHONMALLOC": "malloc",  # so that the watcher sees every array
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
-        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "ASAN_OPTIONS": f"detect_leaks=0:allocator_may_return_null=1:log_path={reports}",
+        "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={reports}",
         "CI": "true",  # the same examples each time
     }
     tests = [f"tests/{name}.py" for name in TESTS]
-    return subprocess.run([sys.executable, "-m", "pytest", *tests, *sys.argv[1:]], env=environment).returncode
+    code = subprocess.run([sys.executable, "-m", "pytest", *tests, *sys.argv[1:]], env=environment).returncode
+    found = sorted(folder.glob("report.*"))  # pytest swallows what a process says as it dies
+    for report in found:
+        print(report.read_text(errors="replace"), file=sys.stderr)
+    return code or bool(found)
+
+
+def file_of(compiler: str, name: str) -> str:
+    """Where a library of the compiler is."""
+    asked = [*shlex.split(compiler), f"-print-file-name={name}"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -301,7 +301,7 @@ def _build(source: Path, header: Any, tensors: dict[str, np.ndarray], before: An
     unknown = set(parts["params"]) - set(inspect.signature(cls).parameters)
     if unknown:
         raise ModelFileError(f"{source} has the parameter {min(unknown)!r}, which {name} does not have.")
-    params = dict(parts["params"])
+    params = {**cls._lacking_params, **parts["params"]}
     if cls._prepares_rows and "center" not in params:  # written when rows were prepared outside
         params["center"] = before is not None and before.center
         if "normalize" in inspect.signature(cls).parameters:

@@ -81,7 +81,7 @@ def long_fits(folder=None):
     """Clusters, patches, words and points one after the other, each with a checkpoint if there is a folder."""
     X = np.random.default_rng(0).standard_normal((600, 12))
     rows = Blocks(X, rows=100)
-    clusters = partial(CommonalityClustering, 3, 2, 2, tol=0, random_state=0)
+    clusters = partial(CommonalityClustering, 3, 2, 2, reading="paper", tol=0, random_state=0)
     fits = [(partial(clusters, max_iter=12, batch_size=size), rows) for size in (None, 100)]
     fits.append((partial(clusters, max_iter=6, init="random", n_init=3), X))
     fits += [(partial(patch_model, **settings), Blocks(pictures(), rows=10)) for settings in PATCHES[1:3]]

@@ -97,6 +97,9 @@ EXPORTED int64_t KERNEL(expanding_solution)(int64_t n, const double H[n * n], co
 EXPORTED int64_t KERNEL(move_nodes)(int64_t n, int64_t edges, const int32_t indptr[n + 1],
                                     const int32_t indices[edges], const double weights[edges], const int64_t order[n],
                                     int64_t labels[n], double resolution, double total, int64_t least);
+EXPORTED int64_t KERNEL(settle_nodes)(int64_t n, int64_t C, int64_t edges, const int32_t indptr[n + 1],
+                                      const int32_t indices[edges], const double weights[edges],
+                                      const double costs[n * C], int64_t labels[n], double pull);
 
 /* explorer */
 EXPORTED void KERNEL(pull_and_push)(int64_t n, int64_t edges, double places[n * 2], const int64_t head[edges],

@@ -21,13 +21,15 @@ NAMES_IN = {"feature_names_in_": Fitted("U", ("n_features_in_",), optional=True)
 
 
 class SavedMixin:
-    """Names the fitted attributes that belong into a file: arrays, plain values with their types, and the values that
-    older files lack; and whether the model prepares raw rows, so that its ``preparation_`` belongs there too."""
+    """Names the fitted attributes that belong into a file: arrays, plain values with their types, and the values and
+    parameters that older files lack; and whether the model prepares raw rows, so that its ``preparation_`` belongs
+    there too."""
 
     _prepares_rows: ClassVar[bool] = False
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {}
     _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int}
     _lacking_values: ClassVar[dict[str, Any]] = {}
+    _lacking_params: ClassVar[dict[str, Any]] = {}
 
     if TYPE_CHECKING:
 

@@ -1,7 +1,15 @@
-"""Clusters with a dictionary each, and one dictionary for what all of them share."""
+"""Clusters that vary each in its own way, beside what all of them share."""
 
 from pellucid.clusters.base import Encoded
+from pellucid.clusters.describing import ClusterCard, ClusterDescription, FeatureDifference
 from pellucid.clusters.estimator import CommonalityClustering
 from pellucid.clusters.model_selection import ClusterCounts
 
-__all__ = ["ClusterCounts", "CommonalityClustering", "Encoded"]
+__all__ = [
+    "ClusterCard",
+    "ClusterCounts",
+    "ClusterDescription",
+    "CommonalityClustering",
+    "Encoded",
+    "FeatureDifference",
+]

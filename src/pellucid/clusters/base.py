@@ -12,8 +12,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.checks import check_squares
-from pellucid.clusters.coding import Coder, Labels, code_rows, row_blocks, row_costs
-from pellucid.clusters.objective import Dictionary, Penalties
+from pellucid.clusters.coding import Labels
+from pellucid.clusters.fits import placing_of, reading_of
+from pellucid.clusters.sure import SaysHowSure
+from pellucid.clusters.told import TellsOfClusters
 from pellucid.preparation import PreparesRows
 from pellucid.rows import is_lazy
 from pellucid.rows.lazy import map_blocks
@@ -35,7 +37,7 @@ class Encoded(NamedTuple):
     --------
     >>> from pellucid import CommonalityClustering
     >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-    >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
+    >>> model = CommonalityClustering(2, init=[0, 0, 1, 1], random_state=0).fit(X)
     >>> model.encode(X).labels
     array([0, 0, 1, 1])
     """
@@ -45,17 +47,38 @@ class Encoded(NamedTuple):
     common: NDArray[Any]
 
 
-class ClusterModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
-    """Fitted ``atoms_`` (C, k, d) and ``common_atoms_`` (K₀, d) at work on raw rows, with the penalties of the fit."""
+class ClusterModel(
+    SaysHowSure,
+    TellsOfClusters,
+    PreparesRows,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
+    """Fitted ``atoms_`` (C, k, d) and ``common_atoms_`` (K₀, d) at work on raw rows."""
 
     atoms_: NDArray[Any]
     common_atoms_: NDArray[Any]
-    ridge: float
-    sparsity: float
-    incoherence: float
-    common_incoherence: float | None
-    codes: str
-    incoherence_between: str
+    mean_: NDArray[np.float64]
+    places_: NDArray[np.float64]
+    reading: str
+    random_state: Any
+
+    @property
+    def n_atoms_(self) -> int:
+        """How many atoms each cluster has."""
+        return int(self.atoms_.shape[1])
+
+    @property
+    def n_common_(self) -> int:
+        """How many common atoms there are."""
+        return len(self.common_atoms_)
+
+    @property
+    def means_(self) -> NDArray[np.float64]:
+        """Means (C, d) of the clusters, of prepared rows."""
+        return np.asarray(self.mean_ + placing_of(self).directions.back(self.places_))
 
     def prepare(self, X: ArrayLike) -> NDArray[Any]:
         """Raw rows (n, d) as the dictionaries see them: normalised, or centred too, if the model asks for it.
@@ -79,7 +102,7 @@ class ClusterModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, 
         --------
         >>> from pellucid import CommonalityClustering
         >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, normalize=True, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> model = CommonalityClustering(2, normalize=True, init=[0, 0, 1, 1], random_state=0).fit(X)
         >>> model.prepare([[0.0, 3.0]])
         array([[0., 1.]])
         """
@@ -108,7 +131,7 @@ class ClusterModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, 
         --------
         >>> from pellucid import CommonalityClustering
         >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> model = CommonalityClustering(2, init=[0, 0, 1, 1], random_state=0).fit(X)
         >>> model.predict([[0.1, 3.0], [3.0, 0.1]])
         array([1, 0])
         """
@@ -118,7 +141,10 @@ class ClusterModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, 
         return self.encode(X).labels
 
     def transform(self, X: Any) -> Any:
-        """Costs (n, n_clusters) of rows in each cluster: squared errors with the penalties of the codes.
+        """Costs (n, n_clusters) of rows in each cluster.
+
+        By default that is minus twice a log-likelihood for each direction, up to a constant, less what neighbours pull;
+        it may be negative. In the paper's reading it is the squared error with the penalties of the codes.
 
         Parameters
         ----------
@@ -139,19 +165,15 @@ class ClusterModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, 
         --------
         >>> from pellucid import CommonalityClustering
         >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
-        >>> model.transform([[0.0, 3.0]]).round(1)
-        array([[9. , 0.1]])
+        >>> model = CommonalityClustering(2, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> model.transform([[0.0, 3.0]]).argmin(axis=1)
+        array([1])
         """
         if is_lazy(X):
             check_is_fitted(self, "atoms_")
             return map_blocks(copy(self).transform, X, len(self.atoms_))
         data = self.prepare(X)
-        costs = np.empty((len(data), len(self.atoms_)), dtype=data.dtype)
-        coder = self._coder(data.dtype)
-        for rows in row_blocks(len(data)):
-            costs[rows] = row_costs(np.asarray(data[rows]), coder)
-        return costs
+        return np.asarray(reading_of(self).costs(data), dtype=data.dtype)
 
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the sum of the rows' costs in their clusters.
@@ -177,13 +199,12 @@ class ClusterModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, 
         --------
         >>> from pellucid import CommonalityClustering
         >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
-        >>> round(model.score(X), 2)
-        -0.1
+        >>> model = CommonalityClustering(2, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> model.score(X) > model.score([[1.0, 1.0]] * 4)
+        True
         """
         data = self.prepare(X)
-        coder = self._coder(data.dtype)
-        return -float(sum(code_rows(np.asarray(data[rows]), coder, None).costs.sum() for rows in row_blocks(len(data))))
+        return -float(reading_of(self).costs(data).min(axis=1).sum(dtype=np.float64))
 
     def encode(self, X: ArrayLike) -> Encoded:
         """Clusters of rows, and their codes over the cluster's atoms and over the common ones.
@@ -207,30 +228,32 @@ class ClusterModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, 
         --------
         >>> from pellucid import CommonalityClustering
         >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> model = CommonalityClustering(2, init=[0, 0, 1, 1], random_state=0).fit(X)
         >>> labels, codes, common = model.encode(X)
         >>> codes.shape, common.shape
-        ((4, 1), (4, 0))
+        ((4, 1), (4, 2))
         """
         data = self.prepare(X)
-        coder = self._coder(data.dtype)
-        parts = [code_rows(np.asarray(data[rows]), coder, None) for rows in row_blocks(len(data))]
-        return Encoded(*(np.concatenate(column) for column in zip(*((p.labels, p.own, p.common) for p in parts))))
+        return Encoded(*reading_of(self).encode(data))
 
-    def reconstruct(self, X: ArrayLike, parts: str = "both") -> NDArray[Any]:
-        """Rows as their codes say.
+    def reconstruct(self, X: ArrayLike, parts: str = "all") -> NDArray[Any]:
+        """Rows as the model says them: mean + own + common.
+
+        By default that is the row itself, to round-off. The cluster's mean comes first; of what is left, what the
+        cluster varies in more than all do is its own, and the rest is common. The paper's clusters have no mean, and
+        leave a rest.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
             Rows.
-        parts : {"both", "cluster", "common"}, default="both"
-            By the "cluster" atoms, by the "common" ones, or by "both", their sum.
+        parts : {"all", "mean", "own", "common"}, default="all"
+            Which of these parts, or their sum.
 
         Returns
         -------
         ndarray of shape (n, d)
-            The rows, or the part of them, that the atoms make up, as the dictionaries see rows: see :meth:`prepare`.
+            The rows, or the part of them, as the model sees rows: see :meth:`prepare`.
 
         Raises
         ------
@@ -241,26 +264,24 @@ class ClusterModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, 
         --------
         >>> from pellucid import CommonalityClustering
         >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> model = CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> model = CommonalityClustering(2, init=[0, 0, 1, 1], random_state=0).fit(X)
+        >>> model.reconstruct([[3.0, 0.0]], parts="mean").round(1)
+        array([[1.5, 0. ]])
         >>> model.reconstruct([[3.0, 0.0]]).round(1)
         array([[3., 0.]])
         """
-        if parts not in ("cluster", "common", "both"):
-            raise ValueError(f'parts must be "cluster", "common" or "both", got {parts!r}.')
-        found = self.encode(X)
-        out = np.zeros((len(found.labels), self.atoms_.shape[2]), dtype=found.codes.dtype)
-        if parts != "common":
-            for c, atoms in enumerate(self.atoms_):
-                mine = found.labels == c
-                out[mine] = found.codes[mine] @ atoms.astype(out.dtype)
-        if parts != "cluster":
-            out += found.common @ self.common_atoms_.astype(out.dtype)
-        return out
+        if parts not in ("all", "mean", "own", "common"):
+            raise ValueError(f'parts must be "all", "mean", "own" or "common", got {parts!r}.')
+        data = self.prepare(X)
+        found = reading_of(self).parts(data)
+        return found.mean + found.own + found.common if parts == "all" else np.asarray(getattr(found, parts))
 
     def shares(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Shares (n, 2) of rows: how much of each is its cluster's own, and how much is common.
+        """Shares (n, 3) of rows: of the cluster's mean, of what is the cluster's own, and of what is common.
 
-        For either part v of a row x that is v·x/‖x‖². With what is in neither they add up to 1.
+        For each part v of a row's difference x from the mean of all rows, in the units that columns were brought to,
+        that is v·x/‖x‖². By default they add up to 1; in the paper's reading, which counts from zero, with what is in
+        no part. A share may be negative where parts of a row take from each other.
 
         Parameters
         ----------
@@ -269,8 +290,8 @@ class ClusterModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, 
 
         Returns
         -------
-        ndarray of shape (n, 2)
-            Share of the cluster's atoms, and share of the common ones.
+        ndarray of shape (n, 3)
+            Shares of the cluster's mean, of its own part and of the common one.
 
         Raises
         ------
@@ -283,98 +304,25 @@ class ClusterModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, ClusterMixin, 
         >>> from pellucid import CommonalityClustering
         >>> X = np.eye(4)[np.arange(60) % 3]
         >>> X[:, 3] = 0.5 * np.random.default_rng(0).standard_normal(60)
-        >>> model = CommonalityClustering(3, 1, 1, n_init=1, random_state=0).fit(X)
-        >>> model.shares([[1.0, 0.0, 0.0, 1.0]]).round(1)
-        array([[0.5, 0.5]])
+        >>> model = CommonalityClustering(3, n_init=1, random_state=0).fit(X)
+        >>> float(model.shares([[1.0, 0.0, 0.0, 1.0]]).sum().round(6))
+        1.0
         """
-        rows = self.prepare(X)
-        lengths = np.maximum(np.einsum("ij,ij->i", rows, rows, dtype=np.float64), np.finfo(np.float64).tiny)
-        parts = (self.reconstruct(X, parts=part) for part in ("cluster", "common"))
-        return np.stack([np.einsum("ij,ij->i", v, rows, dtype=np.float64) / lengths for v in parts], axis=1)
-
-    # pictures
-
-    def plot_parts(self, X: ArrayLike, shape: tuple[int, ...], ax: Any = None) -> Any:
-        """Rows that are images, as what their cluster and what all clusters have in common.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        shape : tuple of int
-            Height and width of an image, and its channels if it has several; their product is d.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        See Also
-        --------
-        pellucid.plots.cluster_parts : The function that draws.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from pellucid import CommonalityClustering
-        >>> model = CommonalityClustering(3, 1, 0, n_init=1, random_state=0).fit(np.eye(4)[np.arange(60) % 3])
-        >>> ax = model.plot_parts(np.eye(4)[:2], shape=(2, 2))
-        """
-        from pellucid.plots import cluster_parts
-
-        return cluster_parts(self, X, shape, ax=ax)
-
-    def plot_objective(self, ax: Any = None) -> Any:
-        """The objective after each sweep.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        See Also
-        --------
-        pellucid.plots.objective : The function that draws.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from pellucid import CommonalityClustering
-        >>> model = CommonalityClustering(3, 1, 0, n_init=1, random_state=0).fit(np.eye(4)[np.arange(60) % 3])
-        >>> ax = model.plot_objective()
-        """
-        from pellucid.plots import objective
-
-        return objective(self, ax=ax)
+        rows, reading = self.prepare(X), reading_of(self)
+        middle, units = reading.middle()
+        parts = reading.parts(rows)
+        away = (rows - middle) / units
+        lengths = np.maximum(np.einsum("ij,ij->i", away, away), np.finfo(np.float64).tiny)
+        each = ((parts.mean - middle) / units, parts.own / units, parts.common / units)
+        return np.stack([np.einsum("ij,ij->i", v, away) / lengths for v in each], axis=1)
 
     # the small print
 
     def _rows(self, X: ArrayLike, reset: bool = False) -> NDArray[Any]:
         data: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
-        if not self.normalize:
+        if self.reading == "paper" and not self.normalize:
             check_squares(data, "X")
         return data
-
-    def _penalties(self) -> Penalties:
-        across = self.incoherence if self.common_incoherence is None else self.common_incoherence
-        return Penalties(
-            float(self.ridge),
-            float(self.sparsity),
-            float(self.incoherence),
-            float(across),
-            self.codes,
-            self.incoherence_between == "all",
-        )
-
-    def _coder(self, dtype: Any) -> Coder:
-        return Coder(Dictionary(self.atoms_, self.common_atoms_), self._penalties(), dtype)
 
     @property
     def _n_features_out(self) -> int:

@@ -25,6 +25,10 @@ FALL = 3.0
 RESOLUTIONS = (1.0, 2.0)
 # node orders that one start tries at each resolution
 ORDERS = 3
+# more neighbours that are looked at, of which those count that are as near as the last one; and what "as near" means
+TIES, SAME_DISTANCE = 10, 1e-7
+# unit of weights
+QUANTUM = 2.0**-20
 # a pass of moves that changes fewer nodes than this share is the last
 SETTLED = 1e-3
 MAX_PASSES = 50
@@ -32,18 +36,43 @@ MAX_PASSES = 50
 
 def neighbour_graph(X: NDArray[Any]) -> sparse.csr_matrix:
     """Symmetric weights w = exp(−3 d²/(σ_iσ_j)) between rows and their nearest, σ_i the distance to the 7th."""
+    return scaled_graph(X)[0]
+
+
+def scaled_graph(X: NDArray[Any]) -> tuple[sparse.csr_matrix, Floats]:
+    """That graph, and the scale σ (n,) of each row."""
     n = len(X)
-    k = min(NEIGHBOURS, n - 1)
-    distances, near = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(X).kneighbors()
+    if n < 2:
+        return as_graph(sparse.csr_matrix((n, n))), np.zeros(n)
+    search = NearestNeighbors(n_neighbors=min(NEIGHBOURS + TIES, n - 1), algorithm="brute").fit(X)
+    distances, near = search.kneighbors()
     distances = distances.astype(np.float64)
-    scale = distances[:, min(SCALE_NEIGHBOUR, k) - 1]
-    product = scale[:, None] * scale[near]
+    scale = own_scale(distances)
+    weights = np.where(among_nearest(distances), falling(distances, scale, scale[near]), 0.0)
+    rows = np.repeat(np.arange(n), near.shape[1])
+    graph = sparse.csr_matrix((weights.ravel(), (rows, near.ravel())), shape=(n, n))
+    graph.eliminate_zeros()
+    return as_graph(graph + graph.T), scale
+
+
+def among_nearest(distances: Floats) -> NDArray[np.bool_]:
+    """Which of the nearest (n, k), in order, are as near as the 20th, up to round-off."""
+    last = distances[:, min(NEIGHBOURS, distances.shape[1]) - 1]
+    return np.asarray(distances <= (1 + SAME_DISTANCE) * last[:, None])
+
+
+def own_scale(distances: Floats) -> Floats:
+    """The scale (n,) of rows by the distances (n, k) of their nearest: that of the 7th."""
+    return np.asarray(distances[:, min(SCALE_NEIGHBOUR, distances.shape[1]) - 1])
+
+
+def falling(distances: Floats, scale: Floats, scale_there: Floats) -> Floats:
+    """Weights (n, k) by distance: exp(−3 d²/(σ_iσ_j))."""
+    product = scale[:, None] * scale_there
     # rows that coincide have no scale; they are as near as can be
     ratio = np.divide(distances**2, product, out=np.where(distances > 0, np.inf, 0.0), where=product > 0)
-    weights = np.exp(-FALL * ratio)
-    rows = np.repeat(np.arange(n), k)
-    graph = sparse.csr_matrix((weights.ravel(), (rows, near.ravel())), shape=(n, n))
-    return as_graph(graph + graph.T)
+    # in units so coarse that round-off in the distances does not change them, and their sums are exact
+    return np.asarray(np.round(np.exp(-FALL * ratio) / QUANTUM) * QUANTUM)
 
 
 def as_graph(matrix: Any) -> sparse.csr_matrix:
@@ -123,7 +152,7 @@ def partition(
 ) -> tuple[Labels, Floats]:
     """The partition into ``n_clusters`` of largest modularity that so many starts find, each with a few node orders at
     each resolution and both ways of merging, and the modularity of all that were found."""
-    found = [_fine_enough(graph, n_clusters, gamma, rng) for gamma in RESOLUTIONS for _ in range(ORDERS * n_starts)]
+    found = [fine_enough(graph, n_clusters, gamma, rng) for gamma in RESOLUTIONS for _ in range(ORDERS * n_starts)]
     best, values = found[0], []
     for by_ratio in (False, True):
         for communities in found:
@@ -135,7 +164,7 @@ def partition(
     return best, np.array(values)
 
 
-def _fine_enough(graph: sparse.csr_matrix, n_clusters: int, resolution: float, rng: np.random.RandomState) -> Labels:
+def fine_enough(graph: sparse.csr_matrix, n_clusters: int, resolution: float, rng: np.random.RandomState) -> Labels:
     """At least so many communities, at a finer resolution if need be; at the latest every node is alone."""
     labels = louvain(graph, resolution, rng)
     while labels.max() + 1 < n_clusters:

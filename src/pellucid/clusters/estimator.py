@@ -8,47 +8,58 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid._core.threads import one_blas_thread
 from pellucid.clusters.base import ClusterModel
-from pellucid.clusters.coding import Sums
-from pellucid.clusters.learning import KINDS, Schedule, batch_step, begin, learn
+from pellucid.clusters.fits import (
+    LIKELIHOOD_ARRAYS,
+    PAPER_ARRAYS,
+    add_to_dictionaries,
+    add_to_likelihood,
+    check_reading,
+    fit_dictionaries,
+    fit_likelihood,
+)
 from pellucid.clusters.model_selection import ClusterCounts, select_n_clusters
-from pellucid.clusters.objective import Dictionary
-from pellucid.clusters.starts import Start, new_starts
 from pellucid.rows import Blocks, is_lazy
-from pellucid.rows.fitting import checkpoint_of
 from pellucid.rows.lazy import fitted_blocks
 
 
 class CommonalityClustering(ClusterModel, SavedMixin):
-    """Clusters that are dictionaries, beside one dictionary for what all of them share (paper 3, MtCluster).
+    """Clusters that vary each in its own way, beside what all of them share (paper 3, MtCluster).
 
-    A row of cluster c is a combination of the cluster's atoms and a sparse one of the common atoms, and belongs where
-    that costs least: Σ ‖x − aD_c − a₀D₀‖² + ridge·‖a‖² + sparsity·‖a₀‖₁ over the rows, plus ``incoherence`` times the
-    squared inner products of different atoms. The penalties are meant for rows of about unit length: set ``normalize``
-    where rows have any other.
+    A row of cluster c is its mean, a combination of the cluster's own atoms and one of the common atoms:
+    x = m_c + aD_c + bD₀. By default (``reading="likelihood"``) both codes have a ridge, which makes the atoms a
+    covariance and the costs a likelihood, so that neither the scale of the rows nor their number matters; neighbours
+    in the graph that the partition starts from keep together unless the rows speak against it. ``reading="paper"`` is
+    the paper's own model: no means, a ridge on a, an ℓ₁ penalty on b and incoherent atoms, for rows of unit length.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters.
-    n_atoms : int, default=20
-        Atoms of each cluster.
-    n_common : int, default=30
-        Common atoms; 0 does without.
+        Number of clusters; :meth:`select_n_clusters` says which numbers the rows speak for.
+    n_atoms : int or "auto", default="auto"
+        Atoms of each cluster. "auto" gives those that hold nine tenths of what is a cluster's own, and is 20 in the
+        paper's reading (1 with ``codes="one"``). By default the clusters do not depend on it.
+    n_common : int or "auto", default="auto"
+        Common atoms, chosen alike; "auto" is 30 in the paper's reading. 0 does without.
+    reading : {"likelihood", "paper"}, default="likelihood"
+        Which model is meant, see above.
+    scale : "auto" or bool, default="auto"
+        Whether columns are brought to one variance. "auto" does it where their ranges differ by more than a factor of
+        ten, as those of a table with several units do. Not in the paper's reading.
     normalize : bool, default=False
         Bring rows to unit length first, in every method.
     center : bool, default=False
         Bring rows to unit length, subtract their mean and bring them to unit length again, in every method.
     ridge : float, default=0.01
-        Weight of ‖a‖².
+        Weight of ‖a‖² in the paper's reading, as are the next five parameters; for rows of unit length.
     sparsity : float, default=0.1
-        Weight of ‖a₀‖₁; with ``codes="lasso"`` of ‖a‖₁ too, which then has no ridge.
+        Weight of ‖b‖₁; with ``codes="lasso"`` of ‖a‖₁ too, which then has no ridge.
     incoherence : float, default=1.0
         Weight of squared inner products of atoms of clusters (the paper's λ₃).
     common_incoherence : float or None, default=None
@@ -63,16 +74,15 @@ class CommonalityClustering(ClusterModel, SavedMixin):
         "all" atoms of clusters, or only those of different "clusters" (as in DLSI).
     n_init : int, default=4
         Starts that are tried. Of communities the partition of largest modularity is refined (each start tries three
-        node orders at two resolutions); from "kmeans" and "random" every start is, and the lowest objective kept (with
-        mini-batches the first start alone is refined).
+        node orders at two resolutions); from other words every start is.
     max_iter : int, default=50
-        Sweeps over atoms and codes.
+        Sweeps.
     tol : float, default=1e-5
         Stop when the objective falls by less than this share in a sweep, or fewer than one row in 500 goes to another
         cluster; 0 goes on while anything changes.
-    init : {"auto", "kmeans", "random"} or array-like of int of shape (n,), default="auto"
-        "auto" starts from communities of the graph of nearest neighbours; labels name a cluster from 0 to
-        n_clusters − 1 for every row.
+    init : {"auto", "kmeans", "random", "paper"} or array-like of int of shape (n,), default="auto"
+        "auto" starts from communities of the graph of nearest neighbours; "paper" from k-means and K-SVD, in the
+        paper's reading; labels name a cluster from 0 to n_clusters − 1 for every row.
     batch_size : int or None, default=None
         Rows per mini-batch, reshuffled every sweep; None uses all rows at once. For millions of rows, which may be in a
         memory map.
@@ -88,11 +98,17 @@ class CommonalityClustering(ClusterModel, SavedMixin):
     preparation_ : CenteredNormalizer or None
         What every method does to its rows first; None without ``normalize`` and ``center``.
     labels_ : ndarray of shape (n,)
-        Cluster of each row.
-    atoms_ : ndarray of shape (n_clusters, n_atoms, d)
-        Atoms of the clusters, of unit length unless ``codes="one"``.
-    common_atoms_ : ndarray of shape (n_common, d)
+        Cluster of each row. By default cluster 0 is the largest.
+    atoms_ : ndarray of shape (n_clusters, n_atoms_, d)
+        Atoms of the clusters, of unit length (but for ``codes="one"``); zero where a cluster has fewer.
+    common_atoms_ : ndarray of shape (n_common_, d)
         Common atoms, of unit length.
+    n_atoms_, n_common_ : int
+        How many there are.
+    means_ : ndarray of shape (n_clusters, d)
+        The clusters' means, by default; the paper's clusters have none.
+    column_scale_ : ndarray of shape (d,)
+        What columns were divided by, by default; one number for all if they kept their units.
     objective_ : ndarray of shape (sweeps + 1,)
         The objective at the start and after each sweep; it never rises. With mini-batches: the mean cost of the rows as
         they were met in that sweep.
@@ -102,28 +118,35 @@ class CommonalityClustering(ClusterModel, SavedMixin):
         Sweeps made.
     modularity_ : ndarray of shape (runs,)
         Modularity of the partitions that were found to start from, if ``init="auto"``.
+    mean_, directions_ : ndarray of shape (d,), (G, d)
+        Mean of the rows, and orthonormal directions in which they vary most, the largest first.
+    places_, covariances_ : ndarray of shape (n_clusters, D), (n_clusters, D, D)
+        Means and covariances of the clusters along the first D directions; with the next three by default only.
+    prior_covariance_, common_covariance_ : ndarray of shape (D, D)
+        What covariances were drawn towards, and the covariance within clusters at the end.
+    neighbours_, neighbour_labels_, neighbour_scale_, neighbour_degree_, pull_ : ndarray
+        Rows that pull others into their cluster, as places (m, G), with what the graph says of them (m,), and how much.
+    shares_, sharpness_, rest_, score_quantiles_ : ndarray
+        What chances and scores are made with.
     counts_ : ndarray of shape (n_clusters,)
-        How many rows of each cluster there were; earlier mini-batches count a little less. This and the next two are
+        How many rows of each cluster there were; earlier mini-batches count a little less. This and the next four are
         what :meth:`partial_fit` remembers.
-    products_ : ndarray of shape (n_clusters, k + K₀, d)
-        Products of the rows' codes, k over the cluster's and K₀ over the common atoms, with the rows.
-    grams_ : ndarray of shape (n_clusters, k + K₀, k + K₀)
-        Products of the codes with each other.
+    firsts_, seconds_ : ndarray of shape (n_clusters, D), (n_clusters, D, D)
+        Sums of the rows of each cluster and of their squares, about its place, by default.
+    products_, grams_ : ndarray of shape (n_clusters, k + K₀, d), (n_clusters, k + K₀, k + K₀)
+        In the paper's reading, products of the rows' codes with the rows and with each other.
     n_features_in_ : int
         Numbers per row, d.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
     >>> from pellucid import CommonalityClustering
     >>> from pellucid.metrics import clustering_error
-    >>> X = np.eye(4)[np.arange(60) % 3]  # three groups ...
-    >>> X[:, 3] = 0.5 * np.random.default_rng(0).standard_normal(60)  # ... that vary alike in the last number
-    >>> model = CommonalityClustering(n_clusters=3, n_atoms=1, n_common=1, n_init=1, random_state=0).fit(X)
-    >>> clustering_error(model.labels_, np.arange(60) % 3)
-    0.0
-    >>> np.abs(model.common_atoms_).round(1)
-    array([[0., 0., 0., 1.]])
+    >>> wine = load_wine()
+    >>> model = CommonalityClustering(n_clusters=3, random_state=0).fit(wine.data)
+    >>> round(clustering_error(model.labels_, wine.target), 2)
+    0.05
     """
 
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
@@ -133,15 +156,18 @@ class CommonalityClustering(ClusterModel, SavedMixin):
         "objective_": Fitted("f", ("T",)),
         "modularity_": Fitted("f", ("runs",), optional=True),
         "counts_": Fitted("f", ("C",)),
-        "products_": Fitted("f", ("C", "codes", "n_features_in_")),
-        "grams_": Fitted("f", ("C", "codes", "codes")),
+        **PAPER_ARRAYS,
+        **LIKELIHOOD_ARRAYS,
         **NAMES_IN,
     }
     _fitted_values: ClassVar[dict[str, type]] = {"n_features_in_": int, "n_iter_": int, "inertia_": float}
+    _lacking_params: ClassVar[dict[str, Any]] = {"reading": "paper"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "n_atoms": [Interval(Integral, 1, None, closed="left")],
-        "n_common": [Interval(Integral, 0, None, closed="left")],
+        "n_atoms": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_common": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "reading": [StrOptions({"likelihood", "paper"})],
+        "scale": ["boolean", StrOptions({"auto"})],
         "normalize": ["boolean"],
         "center": ["boolean"],
         "ridge": [Interval(Real, 0, None, closed="left")],
@@ -153,7 +179,7 @@ class CommonalityClustering(ClusterModel, SavedMixin):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "init": [StrOptions({"auto", "kmeans", "random"}), "array-like"],
+        "init": [StrOptions({"auto", "kmeans", "random", "paper"}), "array-like"],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -163,9 +189,11 @@ class CommonalityClustering(ClusterModel, SavedMixin):
     def __init__(
         self,
         n_clusters: int = 8,
-        n_atoms: int = 20,
-        n_common: int = 30,
+        n_atoms: int | str = "auto",
+        n_common: int | str = "auto",
         *,
+        reading: str = "likelihood",
+        scale: str | bool = "auto",
         normalize: bool = False,
         center: bool = False,
         ridge: float = 0.01,
@@ -186,6 +214,8 @@ class CommonalityClustering(ClusterModel, SavedMixin):
         self.n_clusters = n_clusters
         self.n_atoms = n_atoms
         self.n_common = n_common
+        self.reading = reading
+        self.scale = scale
         self.normalize = normalize
         self.center = center
         self.ridge = ridge
@@ -238,32 +268,19 @@ class CommonalityClustering(ClusterModel, SavedMixin):
         --------
         >>> from pellucid import CommonalityClustering
         >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
-        >>> CommonalityClustering(2, 1, 0, init=[0, 0, 1, 1], random_state=0).fit(X).labels_
+        >>> CommonalityClustering(2, init=[0, 0, 1, 1], random_state=0).fit(X).labels_
         array([0, 0, 1, 1])
         """
         return self._fit(X, None, checkpoint)
 
     def _fit(self, X: Any, graph: Any, checkpoint: str | os.PathLike[str] | None = None) -> CommonalityClustering:
         """``fit``, where the graph of the rows' neighbours may be known."""
-        data = self._begin(X)
-        rng, penalties = check_random_state(self.random_state), self._penalties()
-        # a fit from one start may be made longer; of several starts each was as long as it was to be
-        several = self.init in ("kmeans", "random") if isinstance(self.init, str) else False
-        several = several and self.n_init > 1 and self.batch_size is None
-        silent = ("verbose",) if several else ("verbose", "max_iter")
-        kept = checkpoint_of(checkpoint, self, data, KINDS, silent=silent, rng=rng)
-        schedule = Schedule(self.max_iter, float(self.tol), self.batch_size, self.verbose)
+        rows, rng = self._begin(X), check_random_state(self.random_state)
         with one_blas_thread():  # sums in one order: the same bits on any number of threads
-            best, modularity = learn(data, lambda: self._starts(data, rng, graph), penalties, schedule, rng, kept)
-            history, last = best.objective, best
-            if self.batch_size is not None:
-                history, last = best.objective[1:], begin(data, best.dictionary, None, penalties)
-        sums = best.sums if best.sums.counts.any() else last.sums  # stopped before the first sweep
-        self._keep(best.dictionary, last.labels, history, sums, data.dtype)
-        self.n_iter_, self.inertia_ = len(best.objective) - 1, float(last.objective[-1])
-        self.__dict__.pop("modularity_", None)
-        if modularity is not None:
-            self.modularity_ = modularity
+            if self.reading == "paper":
+                fit_dictionaries(self, rows, rng, checkpoint, graph)
+            else:
+                fit_likelihood(self, rows, rng, checkpoint)
         return self
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> CommonalityClustering:
@@ -293,40 +310,29 @@ class CommonalityClustering(ClusterModel, SavedMixin):
         --------
         >>> import numpy as np
         >>> from pellucid import CommonalityClustering
-        >>> X = np.eye(4)[np.arange(60) % 3]
-        >>> model = CommonalityClustering(3, 1, 0, n_init=1, random_state=0)
+        >>> X = np.eye(4)[np.arange(60) % 3] + 0.1 * np.random.default_rng(0).standard_normal((60, 4))
+        >>> model = CommonalityClustering(3, random_state=0)
         >>> for batch in np.split(X, 2):
         ...     _ = model.partial_fit(batch)
-        >>> len(model.labels_), len(model.objective_)
-        (30, 2)
+        >>> len(model.labels_), int(model.counts_.sum())
+        (30, 57)
         """
         first = not hasattr(self, "atoms_")
         rows = self._begin(X) if first else Blocks.held(self.prepare(X))
-        data = rows.take(np.arange(len(rows)))
-        penalties, rng = self._penalties(), check_random_state(self.random_state)
+        rng = check_random_state(self.random_state)
         with one_blas_thread():
-            if first:
-                starts, modularity = self._starts(rows, rng, None)
-                dictionary = starts[0].dictionary.astype(data.dtype)
-                sums, history = Sums.zero(dictionary), []
-                if modularity is not None:
-                    self.modularity_ = modularity
+            if self.reading == "paper":
+                add_to_dictionaries(self, rows, rng, first)
+            elif first:
+                fit_likelihood(self, rows, rng, None)
             else:
-                dictionary = Dictionary(self.atoms_, self.common_atoms_).astype(data.dtype)
-                sums, history = Sums(self.counts_, self.products_, self.grams_, 0.0), list(self.objective_)
-            dictionary, sums, cost = batch_step(data, dictionary, sums, penalties)
-            last = begin(rows, dictionary, None, penalties)
-        self._keep(dictionary, last.labels, [*history, cost], sums, data.dtype)
-        self.n_iter_, self.inertia_ = len(self.objective_), float(last.objective[-1])
+                add_to_likelihood(self, rows)
         return self
 
     def _begin(self, X: Any) -> Blocks:
         """The parameters checked, and the rows as a source."""
         self._validate_params()
-        if self.codes == "one" and self.n_atoms != 1:
-            raise ValueError(
-                f'codes="one" gives every cluster a single atom, but n_atoms is {self.n_atoms}; set it to 1.'
-            )
+        check_reading(self)
         if is_lazy(X):
             rows: Blocks = self._learn_preparation(fitted_blocks(self, X))
         else:
@@ -338,68 +344,43 @@ class CommonalityClustering(ClusterModel, SavedMixin):
             raise ValueError("Blocks start from a sample of rows, so init must be a word and not labels.")
         return rows
 
-    def _starts(self, X: Blocks, rng: np.random.RandomState, graph: Any) -> tuple[list[Start], Any]:
-        """Where to start, and if it comes from communities the modularity of all partitions that were found."""
-        if self.warm_start and hasattr(self, "atoms_"):
-            shape = (self.n_clusters, self.n_atoms, X.shape[1])
-            if self.atoms_.shape != shape or len(self.common_atoms_) != self.n_common:
-                raise ValueError("warm_start needs the n_clusters, n_atoms and n_common of the fit before.")
-            return [Start(Dictionary(self.atoms_, self.common_atoms_), None)], getattr(self, "modularity_", None)
-        size = (self.n_clusters, self.n_atoms)
-        return new_starts(X, self.init, self.n_init, size, self.n_common, self.codes, graph, rng)
-
-    def _keep(
-        self, dictionary: Dictionary, labels: NDArray[Any], objective: list[float], sums: Sums, dtype: Any
-    ) -> None:
-        self.atoms_, self.common_atoms_ = dictionary.atoms.astype(dtype), dictionary.common.astype(dtype)
-        self.labels_ = labels.astype(np.int64)
-        self.objective_ = np.array(objective)
-        self.counts_, self.products_, self.grams_ = sums.counts, sums.products, sums.grams
-
     # is it any good
 
-    def select_n_clusters(
-        self, X: ArrayLike, sizes: Iterable[int] = range(2, 13), *, n_runs: int = 5, n_jobs: int | None = None
-    ) -> ClusterCounts:
-        """Fit each number of clusters to several subsamples, and see how well the runs agree.
+    def select_n_clusters(self, X: ArrayLike, sizes: Iterable[int] | None = None, *, n_runs: int = 5) -> ClusterCounts:
+        """Which numbers of clusters the rows speak for, and whether they speak for any.
 
-        This estimator's other parameters are used, and it stays as it is.
+        Partitions of some of the rows are compared with each other, and asked what unseen rows cost; at most 3 000 rows
+        are looked at. This estimator stays as it is.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
             Rows.
-        sizes : iterable of int, default=range(2, 13)
-            Numbers of clusters to try, each at least 2.
+        sizes : iterable of int or None, default=None
+            Numbers of clusters to try, each at least 2; None tries all up to what communities of the rows suggest.
         n_runs : int, default=5
             Subsamples, at least 2, each of 80 % of the rows.
-        n_jobs : int or None, default=None
-            Subsamples that run at the same time.
 
         Returns
         -------
         ClusterCounts
-            The agreement for each number, and the number to take.
+            The range of numbers, the most stable one of it, and the curves behind them.
 
         Raises
         ------
         ValueError
-            If X is not finite, ``sizes`` or ``n_runs`` is too small, or ``init`` are labels.
+            If X is not finite, or ``sizes`` or ``n_runs`` makes no sense.
 
         Examples
         --------
         >>> import numpy as np
         >>> from pellucid import CommonalityClustering
-        >>> X = np.eye(4)[np.arange(60) % 3]
-        >>> X[:, 3] = 0.5 * np.random.default_rng(0).standard_normal(60)
-        >>> model = CommonalityClustering(n_atoms=1, n_common=1, n_init=1, random_state=0)
-        >>> model.select_n_clusters(X, sizes=[2, 3], n_runs=2).best
-        3
+        >>> noise = np.random.default_rng(0).standard_normal((300, 5))
+        >>> CommonalityClustering(random_state=0).select_n_clusters(noise).structured
+        False
         """
         self._validate_params()
-        if not isinstance(self.init, str):
-            raise ValueError(
-                "select_n_clusters needs a start of its own for every number of clusters, not given labels."
-            )
         data = check_array(X, dtype=[np.float64, np.float32])
-        return select_n_clusters(self, data, sizes, n_runs, n_jobs)
+        before = self._preparation()
+        rows = data if before is None else before.fit(data).apply(data)
+        return select_n_clusters(self, rows, sizes, n_runs)

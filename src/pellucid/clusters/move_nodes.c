@@ -1,6 +1,8 @@
 /* One pass over the nodes of a graph, each of which moves to the community that it adds most to. */
 #include "kernels.h"
 
+#include "graph.h"
+
 /* a link counts as one although its weight is zero */
 #define TOUCHED 1e-300
 /* a community is better if it gains more than this share of the node's degree */
@@ -16,28 +18,13 @@ static double sum_of(const double *a, int64_t n) {
     return total;
 }
 
-static bool all_below(const int64_t *numbers, int64_t n, int64_t limit) {
-    bool below = true;
-    for (int64_t i = 0; i < n; i++) below &= (uint64_t)numbers[i] < (uint64_t)limit;
-    return below;
-}
-
-/* Whether nothing points outside: rows of the graph follow each other, and nodes and communities are below n. */
-static bool fits(int64_t n, int64_t edges, const int32_t *indptr, const int32_t *indices, const int64_t *order,
-                 const int64_t *labels) {
-    bool ordered = indptr[0] >= 0 && indptr[n] <= edges, below = true;
-    for (int64_t i = 0; i < n; i++) ordered &= indptr[i] <= indptr[i + 1];
-    for (int64_t e = 0; e < edges; e++) below &= (uint64_t)indices[e] < (uint64_t)n;
-    return ordered && below && all_below(order, n, n) && all_below(labels, n, n);
-}
-
 /* Move node after node to the community where it adds most to the modularity; returns how many moves were made, or −1
    if the numbers do not fit (then nothing has moved). The last node of a community stays if there are only `least`
    communities. */
 EXPORTED int64_t KERNEL(move_nodes)(int64_t n, int64_t edges, const int32_t *indptr, const int32_t *indices,
                                     const double *weights, const int64_t *order, int64_t *labels, double resolution,
                                     double total, int64_t least) {
-    if (!fits(n, edges, indptr, indices, order, labels)) return -1;
+    if (!is_graph(n, edges, indptr, indices) || !all_below(order, n, n) || !all_below(labels, n, n)) return -1;
     double *sums = ROOM(double, 3 * n);
     int64_t *numbers = ROOM(int64_t, 2 * n);
     if (!sums || !numbers) {

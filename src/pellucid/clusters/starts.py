@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from pellucid._core.arrays import unit_rows
 from pellucid.clusters.coding import BLOCK_ROWS, Labels
@@ -83,10 +84,14 @@ def random_labels(n: int, n_clusters: int, rng: np.random.RandomState) -> Labels
     return rng.permutation(np.arange(n) % n_clusters).astype(np.int64)
 
 
-def kmeans_labels(X: NDArray[Any], n_clusters: int, rng: np.random.RandomState) -> Labels:
+def kmeans_labels(
+    X: NDArray[Any], n_clusters: int, rng: np.random.RandomState, weights: Floats | None = None
+) -> Labels:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # about duplicate rows, which are dealt with below
-        found = KMeans(n_clusters, n_init=1, random_state=rng.randint(2**31 - 1)).fit(X).labels_
+        means = KMeans(n_clusters, n_init=1, random_state=rng.randint(2**31 - 1))
+        with threadpool_limits(1, user_api="openmp"):  # threads would wait for each other longer than they work
+            found = means.fit(X, sample_weight=weights).labels_
     return _without_gaps(found.astype(np.int64), n_clusters)
 
 

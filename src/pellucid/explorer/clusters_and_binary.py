@@ -112,8 +112,8 @@ class Structure:
         labels = costs.argmin(axis=0)
         rows = sample(len(self.items), LOOKED_AT)
         X = self._vectors(self.items.positions[rows])
-        own = np.asarray(model.reconstruct(X, parts="cluster"))
-        of_own, of_common = model.shares(X).T
+        own = np.asarray(model.reconstruct(X, parts="mean") + model.reconstruct(X, parts="own"))
+        of_mean, of_own, of_common = model.shares(X).T
         here = labels[rows]
         count = len(costs)
         middle = np.stack([own[here == c].sum(axis=0) / max(1, (here == c).sum()) for c in range(count)])
@@ -125,7 +125,7 @@ class Structure:
                 {
                     "cluster": c,
                     "count": int((labels == c).sum()),
-                    "own": mean_of(of_own[here == c]),
+                    "own": mean_of((of_mean + of_own)[here == c]),
                     "common": mean_of(of_common[here == c]),
                     "words": words[c],
                     "top": self._show(rows, np.where(here == c, -costs[c][rows], -np.inf)),
@@ -147,8 +147,8 @@ class Structure:
         """An item (d,), what its cluster alone makes of it, and what it shares with all: (3, d)."""
         model = self._need("clusters")
         x = self._vectors(np.array([self.items.position(item)]))
-        parts = [np.asarray(model.reconstruct(x, parts=part)) for part in ("cluster", "common")]
-        return np.concatenate([model.prepare(x), *parts]).astype(np.float32)
+        mean, own, common = (np.asarray(model.reconstruct(x, parts=part)) for part in ("mean", "own", "common"))
+        return np.concatenate([model.prepare(x), mean + own, common]).astype(np.float32)
 
     # analograms
 

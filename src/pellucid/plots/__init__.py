@@ -10,6 +10,7 @@ from pellucid.plots.curves import cka_curve, n_atoms_curve, n_clusters_curve, ob
 from pellucid.plots.graphs import analogram
 from pellucid.plots.lists import captions, neighbours, walk
 from pellucid.plots.patches import accuracy_by_dimension, atom_neighbours, dictionary, matching_patches
+from pellucid.plots.profiles import cluster_profiles
 from pellucid.plots.surfaces import atoms_as_images, cluster_parts, heatmap, map
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "captions",
     "cka_curve",
     "cluster_parts",
+    "cluster_profiles",
     "component_bars",
     "dictionary",
     "differences",

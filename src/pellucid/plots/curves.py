@@ -97,7 +97,7 @@ def n_atoms_curve(selection: Any, ax: Axes | None = None, *, measure: str = "mAP
 
 
 def n_clusters_curve(selection: Any, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-    """How well runs on different rows agree over the number of clusters, with its spread, and the number chosen.
+    """How well runs on different rows agree over the number of clusters, with the range that the rows speak for.
 
     Parameters
     ----------
@@ -117,9 +117,10 @@ def n_clusters_curve(selection: Any, ax: Axes | None = None, *, title: str | Non
     --------
     >>> from pellucid import plots
     >>> from pellucid.clusters import ClusterCounts
-    >>> counts = ClusterCounts([2, 3, 4], [0.7, 0.98, 0.6], [0.1, 0.01, 0.1], [0.5, 0.3, 0.29], 3)
-    >>> plots.n_clusters_curve(counts).texts[0].get_text()
-    'chosen: 3'
+    >>> curves = dict(stability=[0.7, 0.98, 0.6], spread=[0.1, 0.01, 0.1], modularity=[0.4, 0.6, 0.6], cost=[3, 2, 2])
+    >>> counts = ClusterCounts([2, 3, 4], **curves, low=3, high=4, best=3, structured=True)
+    >>> plots.n_clusters_curve(counts).get_title(loc="left")
+    '3 to 4 clusters'
     """
     ax = style.axes(ax, 5.4, 3.3)
     mean, spread = np.array(selection.stability), np.array(selection.spread)
@@ -127,12 +128,15 @@ def n_clusters_curve(selection: Any, ax: Axes | None = None, *, title: str | Non
         selection.n_clusters, mean - spread, np.minimum(1, mean + spread), color=style.BLUE, alpha=0.15, lw=0
     )
     ax.plot(selection.n_clusters, mean, color=style.BLUE, marker="o", markersize=4.5, linewidth=1.6)
-    _chosen(ax, selection.best)
+    if selection.structured:
+        ax.axvspan(selection.low - 0.3, selection.high + 0.3, color=style.BLUE, alpha=0.08, lw=0, zorder=0)
+        _chosen(ax, selection.best)
+    several = f"{selection.low} to {selection.high}" if selection.high > selection.low else f"{selection.low}"
     ax.set(xlabel="clusters", ylabel="agreement of runs (adjusted Rand)")
     _whole_numbers(ax)
     ax.margins(y=0.14)
     style.frame(ax, grid="y")
-    style.title(ax, title)
+    style.title(ax, title or (f"{several} clusters" if selection.structured else "no clear structure"))
     return ax
 
 

@@ -222,9 +222,17 @@ def cluster_parts(
     8
     """
     rows = np.asarray(X, dtype=float)
-    cluster, common = (np.asarray(model.reconstruct(X, part), dtype=float) for part in ("cluster", "common"))
-    parts = np.stack([rows, cluster, common, rows - cluster - common], axis=1)
-    heads = ["image", "= its cluster", "+ common to all", "+ rest"]
+    mean, own, common = (np.asarray(model.reconstruct(X, part), dtype=float) for part in ("mean", "own", "common"))
+    heads, columns = (
+        ["image", "= its cluster's mean", "+ its cluster's own", "+ common to all"],
+        [rows, mean, own, common],
+    )
+    if not mean.any():  # the paper's clusters have no mean, and leave a rest
+        heads, columns = (
+            ["image", "= its cluster", "+ common to all", "+ rest"],
+            [rows, own, common, rows - own - common],
+        )
+    parts = np.stack(columns, axis=1)
     names = [*heads, *[""] * (4 * (len(rows) - 1))]
     scales = np.repeat(np.abs(rows).max(axis=1), 4)  # one scale for a line, so that the parts can be compared
     return atoms_as_images(
