@@ -22,6 +22,7 @@ ALL = (
     "selection",
     "binary",
     "clusters",
+    "cluster_sets",
     "manifold",
     "engines",
 )

@@ -48,6 +48,7 @@ class Set:
     name: str
     X: np.ndarray
     target: np.ndarray
+    raw: np.ndarray
 
     def error(self, labels: np.ndarray) -> float:
         """Per cent of rows in the wrong cluster, clusters and classes matched as well as possible."""
@@ -64,24 +65,36 @@ def sets() -> list[Set]:
     )
     found = []
     for name, rows, target, kept in parts:
-        X = unit_rows(rows[kept].reshape(kept.sum(), -1).astype(np.float64))
-        found.append(Set(name, X, np.unique(target[kept], return_inverse=True)[1]))
+        raw = rows[kept].reshape(kept.sum(), -1).astype(np.float64)
+        found.append(Set(name, unit_rows(raw), np.unique(target[kept], return_inverse=True)[1], raw))
     return found
 
 
+def default(data: Set, **options) -> CommonalityClustering:
+    """The default of the class, on rows of unit length as everything else here."""
+    return CommonalityClustering(6, **{"random_state": 0, **options})
+
+
 def model(data: Set, **options) -> CommonalityClustering:
-    """The default of the class, with the paper's numbers of atoms."""
-    return CommonalityClustering(6, ATOMS[data.name], **{"random_state": 0, **options})
+    """The paper's model, with its numbers of atoms, from communities."""
+    return CommonalityClustering(6, ATOMS[data.name], **{"reading": "paper", "random_state": 0, **options})
 
 
 def dlsi(data: Set, **options) -> CommonalityClustering:
     return CommonalityClustering(
-        6, DLSI_ATOMS[data.name], 0, codes="lasso", incoherence_between="clusters", **{"random_state": 0, **options}
+        6,
+        DLSI_ATOMS[data.name],
+        0,
+        reading="paper",
+        codes="lasso",
+        incoherence_between="clusters",
+        **{"random_state": 0, **options},
     )
 
 
 def k_subspaces(data: Set) -> CommonalityClustering:
-    return CommonalityClustering(6, ATOMS[data.name], 0, ridge=0.0, incoherence=0.0, **BY_K_MEANS, random_state=0)
+    options = dict(reading="paper", ridge=0.0, incoherence=0.0, random_state=0)
+    return CommonalityClustering(6, ATOMS[data.name], 0, **options, **BY_K_MEANS)
 
 
 def spread(values: list[float]) -> str:
@@ -96,9 +109,15 @@ def errors_of(data: Set) -> dict[str, Callable[[], str]]:
     def error(clusterer: Any) -> str:
         return f"{data.error(clusterer.fit(X).labels_):.2f}"
 
-    def over_seeds(make: Callable[..., CommonalityClustering], **options: Any) -> str:
+    def over_seeds(make: Callable[..., CommonalityClustering], X: np.ndarray = X, **options: Any) -> str:
         fits = (make(data, random_state=seed, **options)._fit(X, graph()) for seed in SEEDS)
         return spread([data.error(fitted.labels_) for fitted in fits])
+
+    def k_means(rows: np.ndarray) -> np.ndarray:
+        return KMeans(6, n_init=10, random_state=0).fit(rows).labels_
+
+    def best_of_ten() -> np.ndarray:
+        return k_means(X)
 
     def starts() -> str:
         found = (partition(graph(), 6, 4, np.random.RandomState(seed))[0] for seed in SEEDS)
@@ -111,17 +130,22 @@ def errors_of(data: Set) -> dict[str, Callable[[], str]]:
 
     spectral = SpectralClustering(6, affinity="nearest_neighbors", n_neighbors=20, random_state=0)
     return {
-        "**ours, the default**": lambda: f"**{over_seeds(model)}**",
+        "**ours, the default**": lambda: f"**{over_seeds(default)}**",
+        "the default on rows as they come": lambda: over_seeds(default, X=data.raw),
         "the communities it starts from": starts,
-        "ours without the commonality (K₀ = 0)": lambda: over_seeds(model, n_common=0),
-        "ours from the true labels": lambda: error(model(data, init=data.target)),
+        "the paper's model, from communities": lambda: over_seeds(model),
+        "the same without the commonality (K₀ = 0)": lambda: over_seeds(model, n_common=0),
+        "the same from the true labels": lambda: error(model(data, init=data.target)),
+        "the same from the paper's start, k-means and K-SVD": lambda: over_seeds(model, init="paper", n_init=1),
+        "the same from the best of ten k-means": lambda: error(model(data, init=best_of_ten())),
         "dictionaries from the true labels of other rows": lambda: f"{held_out_error(data):.2f}",
         "k-means, 10 starts": lambda: error(KMeans(6, n_init=10, random_state=0)),
+        "k-means, 10 starts, on rows as they come": lambda: f"{data.error(k_means(data.raw)):.2f}",
         "spectral clustering, 20 neighbours": lambda: error(spectral),
         "Gaussian mixture, 50 components of PCA, 3 starts": mixture,
         "agglomerative, Ward": lambda: error(AgglomerativeClustering(6)),
         "DLSI from communities": lambda: over_seeds(dlsi),
-        "ours from k-means": lambda: error(model(data, **BY_K_MEANS)),
+        "the paper's model from k-means": lambda: error(model(data, **BY_K_MEANS)),
         "DLSI from k-means": lambda: error(dlsi(data, **BY_K_MEANS)),
         "k-subspaces from k-means": lambda: error(k_subspaces(data)),
     }
@@ -238,8 +262,9 @@ DLSI has as many atoms as in its own paper. Means and standard deviations are ov
 
 ## Table 1: errors in %
 
-{table}The start decides. From k-means, as the paper says, the objective leads nowhere near its figures; from
-communities of the graph of nearest neighbours (the default; no label is looked at) it does. Dictionaries that no row
+{table}The start decides, and the default adds little to it on these three sets: compare its first row with that of the
+communities. The paper's model moves more rows away from the truth than towards it on digits. From k-means, as the paper
+says, its objective leads nowhere near its figures, with K-SVD or without. Dictionaries that no row
 has vouched for know less than the fixed point from the true labels suggests: that one mostly confirms what it was told.
 
 ## How sure the choice is

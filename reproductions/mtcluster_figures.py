@@ -58,7 +58,7 @@ def pixels(labels: np.ndarray, n_clusters: int) -> np.ndarray:
 def segmentations(X: np.ndarray, truth: np.ndarray, seed: int) -> dict[str, np.ndarray]:
     """Labels of patches by each method; all dictionary methods start from the same communities, but the last, which
     shows what the dictionaries could do: it starts from the truth in the middle of each patch."""
-    C, options = int(truth.max()) + 1, dict(random_state=seed)
+    C, options = int(truth.max()) + 1, dict(reading="paper", random_state=seed)
     count = (SIDE - PATCH) // STEP + 1
     middle = truth[PATCH // 2 :: STEP, PATCH // 2 :: STEP][:count, :count].ravel()
     dlsi = CommonalityClustering(C, 15, 0, codes="lasso", incoherence_between="clusters", **options)
@@ -67,7 +67,7 @@ def segmentations(X: np.ndarray, truth: np.ndarray, seed: int) -> dict[str, np.n
         "DLSI": dlsi,
         "without commonality": CommonalityClustering(C, 10, 0, **options),
         "ours": CommonalityClustering(C, 10, 15, **options),
-        "ours from the truth": CommonalityClustering(C, 10, 15, init=middle),
+        "ours from the truth": CommonalityClustering(C, 10, 15, reading="paper", init=middle),
     }
     return {name: model.fit(X).labels_ for name, model in models.items()}
 

@@ -32,6 +32,8 @@ from pellucid.clusters.coding import Coder, code_pass, code_rows, sums_of
 from pellucid.clusters.fits import penalties_of
 from pellucid.clusters.learning import begin, refilled, sweep, with_new_atoms
 from pellucid.clusters.objective import Dictionary, Penalties, incoherence, pair_weights
+from pellucid.clusters.starts import ksvd
+from pellucid.metrics import clustering_error
 from pellucid.rows import Blocks
 from pellucid.solvers import sphere_quadratic
 
@@ -733,3 +735,23 @@ def test_digits_are_clustered_better_than_by_k_means():
     by_k_means = KMeans(6, n_init=10, random_state=0).fit(X).labels_
     ours, theirs = (adjusted_rand_score(found, digits.target) for found in (model.labels_, by_k_means))
     assert ours > 0.97 > theirs
+
+
+def test_the_papers_start_is_k_means_and_k_svd():
+    """K-SVD of rows that are sparse combinations of few atoms finds these, and the start is not that of SVD."""
+    rng = np.random.default_rng(0)
+    atoms = unit_rows(rng.standard_normal((8, 20)))
+    codes = np.zeros((400, 8))
+    for row in codes:
+        row[rng.choice(8, 2, replace=False)] = rng.uniform(1, 2, 2) * rng.choice([-1, 1], 2)
+    X = codes @ atoms
+    found, left = ksvd(X, 8, np.random.RandomState(0))
+    assert np.mean(np.abs(found @ atoms.T).max(axis=0) > 0.99) >= 0.75
+    assert (left**2).sum() < 0.1 * (X**2).sum()
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1)
+    Y, labels = planted()
+    model = PaperClustering(3, 2, 4, init="paper", n_init=2, random_state=0).fit(Y)
+    assert (np.diff(model.objective_) <= 1e-9 * model.objective_[0]).all()
+    assert clustering_error(model.labels_, labels) <= 1
+    few = PaperClustering(2, 3, 0, init="paper", random_state=0).fit(np.eye(4))
+    assert few.atoms_.shape == (2, 3, 4)

@@ -4,17 +4,14 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine
 
 from pellucid import CommonalityClustering
-from pellucid._core.arrays import unit_rows
-from pellucid.plots import atoms_as_images
 
 
 def digits():
     data = load_digits(n_class=6)
-    X = unit_rows(data.data)
-    return X, data.target, CommonalityClustering(6, 4, 16, sparsity=0.02, random_state=0).fit(X)
+    return data.data, data.target, CommonalityClustering(6, random_state=0).fit(data.data)
 
 
 def first_of_each(labels) -> np.ndarray:
@@ -23,20 +20,17 @@ def first_of_each(labels) -> np.ndarray:
 
 
 def parts(folder: Path) -> None:
-    """A digit of every cluster as specific + common."""
+    """A digit of every cluster as mean + own + common."""
     X, _, model = digits()
     ax = model.plot_parts(X[first_of_each(model.labels_)], (8, 8))
     ax.figure.savefig(folder / "clusters-parts.png", dpi=110)
 
 
-def atoms(folder: Path) -> None:
-    """The dictionaries: a line per cluster, and the common one below."""
-    _, _, model = digits()
-    rows = np.concatenate([model.atoms_.reshape(-1, 64), model.common_atoms_])
-    names = [f"cluster {c}" if i == 0 else "" for c in range(6) for i in range(4)]
-    names += ["common", *[""] * 15]
-    ax = atoms_as_images(rows, (8, 8), names=names, n_columns=8)
-    ax.figure.savefig(folder / "clusters-atoms.png", dpi=110)
+def wine(folder: Path) -> None:
+    """Three kinds of wine, and what sets each apart."""
+    data = load_wine(as_frame=True).data
+    told = CommonalityClustering(3, random_state=0).fit(data).describe(data)
+    told.plot().figure.savefig(folder / "clusters-wine.png", dpi=110)
 
 
 def comparison(folder: Path) -> None:
@@ -67,17 +61,14 @@ def comparison(folder: Path) -> None:
 
 
 def sizes(folder: Path) -> None:
-    """How many clusters the digits have."""
-    X, _, _ = digits()
-    found = CommonalityClustering(n_atoms=4, n_common=16, sparsity=0.02, random_state=0).select_n_clusters(
-        X, range(2, 11)
-    )
+    """How many clusters the wines make."""
+    found = CommonalityClustering(random_state=0).select_n_clusters(load_wine().data, range(2, 11))
     print(found)
     found.plot().figure.savefig(folder / "clusters-sizes.png", dpi=110)
 
 
 def cluster_pictures(folder: Path) -> None:
     parts(folder)
-    atoms(folder)
+    wine(folder)
     comparison(folder)
     sizes(folder)

@@ -267,7 +267,7 @@ def add_to_dictionaries(model: Any, rows: Blocks, rng: np.random.RandomState, fi
 def starts_of(model: Any, X: Blocks, rng: np.random.RandomState, graph: Any) -> tuple[list[Start], Any]:
     """Where to start, and if it comes from communities the modularity of all partitions that were found."""
     k, n_common = paper_sizes(model)
-    if model.warm_start and hasattr(model, "products_"):
+    if model.warm_start and hasattr(model, "atoms_") and not hasattr(model, "places_"):
         shape = (model.n_clusters, k, X.shape[1])
         if model.atoms_.shape != shape or len(model.common_atoms_) != n_common:
             raise ValueError("warm_start needs the n_clusters, n_atoms and n_common of the fit before.")

@@ -26,7 +26,7 @@ DISOWNED = 0.25
 # what another partition may cut of the weight that the communities cut
 LESS_CUT = 0.5
 # random starts that are tried then
-RANDOM_STARTS = 8
+RANDOM_STARTS = 20
 FOLDS = 5
 
 

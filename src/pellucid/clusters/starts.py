@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import orthogonal_mp_gram
 from threadpoolctl import threadpool_limits
 
 from pellucid._core.arrays import unit_rows
@@ -20,6 +21,8 @@ from pellucid.rows import Blocks
 
 # rows that the first dictionaries are made from, and of these the rows that the graph of neighbours is made of
 START_ROWS, GRAPH_ROWS = 200_000, 20_000
+# rounds of K-SVD
+KSVD_STEPS = 10
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,10 @@ def new_starts(
     else:
         some = X.take(np.arange(len(X)))
         partitions = [given_labels(init, len(X), size[0])]
+    make = ksvd_dictionary if isinstance(init, str) and init == "paper" else first_dictionary
     return [
         Start(
-            first_dictionary(some, labels, size, n_common, codes, rng),
+            make(some, labels, size, n_common, codes, rng),
             labels.astype(np.min_scalar_type(size[0] - 1)) if len(some) == len(X) else None,
         )
         for labels in partitions
@@ -67,7 +71,7 @@ def start_partitions(
         return [random_labels(len(X), n_clusters, rng) for _ in range(n_init)], None
     if n_clusters == 1:
         return [np.zeros(len(X), dtype=np.int64)], None
-    if init == "kmeans":
+    if init in ("kmeans", "paper"):
         return [kmeans_labels(X, n_clusters, rng) for _ in range(n_init)], None
     labels, found = partition(neighbour_graph(X) if graph is None else graph, n_clusters, n_init, rng)
     return [labels], found
@@ -114,6 +118,50 @@ def first_dictionary(
         atoms[c], rest = first_atoms(*moments(X, members), len(members), shape[1], codes, rng)
         left += rest
     return Dictionary(atoms, leading_directions(left, n_common, rng))
+
+
+def ksvd_dictionary(
+    X: NDArray[Any], labels: Labels, shape: tuple[int, int], n_common: int, codes: str, rng: np.random.RandomState
+) -> Dictionary:
+    """The paper's start: D_c by K-SVD from its cluster's rows, D₀ by K-SVD from what these leave of all rows."""
+    atoms = np.empty((*shape, X.shape[1]))
+    rest = np.array(X, dtype=np.float64)
+    for c in range(shape[0]):
+        members = np.flatnonzero(labels == c)
+        atoms[c], rest[members] = ksvd(rest[members], shape[1], rng)
+    return Dictionary(atoms, ksvd(rest, n_common, rng)[0] if n_common else np.empty((0, X.shape[1])))
+
+
+def ksvd(X: Floats, k: int, rng: np.random.RandomState) -> tuple[Floats, Floats]:
+    """Atoms (k, d) of rows by K-SVD (Aharon, Elad and Bruckstein), and what their codes leave of the rows: codes by
+    orthogonal matching pursuit, then each atom with its codes by the leading singular vectors of what it has to say."""
+    atoms = unit_rows(X[rng.permutation(len(X))[:k]])
+    if len(atoms) < k:
+        atoms = np.concatenate([atoms, unit_rows(rng.standard_normal((k - len(atoms), X.shape[1])))])
+    codes = np.zeros((len(X), k))
+    for _ in range(KSVD_STEPS):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # about atoms that depend on each other
+            codes = sparse_codes(X, atoms)
+        left = X - codes @ atoms
+        for j in range(k):
+            users = np.flatnonzero(codes[:, j])
+            if not len(users):
+                continue
+            wanted = left[users] + np.outer(codes[users, j], atoms[j])
+            leading = leading_directions(wanted.T @ wanted, 1, rng)[0]
+            codes[users, j] = wanted @ leading
+            left[users] = wanted - np.outer(codes[users, j], leading)
+            atoms[j] = leading
+    return atoms, X - codes @ atoms
+
+
+def sparse_codes(X: Floats, atoms: Floats) -> Floats:
+    """Codes (n, k), a quarter of which may differ from zero, by orthogonal matching pursuit."""
+    used = max(1, len(atoms) // 4)
+    found = orthogonal_mp_gram(atoms @ atoms.T, atoms @ X.T, n_nonzero_coefs=used)
+    codes: Floats = np.asarray(found, dtype=np.float64).reshape(len(atoms), len(X)).T.copy()
+    return codes
 
 
 def first_atoms(

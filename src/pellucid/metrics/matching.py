@@ -78,7 +78,7 @@ def matched_labels(labels: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
     Parameters
     ----------
     labels : array-like of shape (n,)
-        Clusters, whole numbers from 0.
+        Clusters, whole numbers from 0; −1 is an item in no cluster, which is wrong everywhere.
     truth : array-like of shape (n,)
         Classes of the same items, whole numbers from 0.
 
@@ -92,6 +92,8 @@ def matched_labels(labels: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
     >>> from pellucid.metrics import matched_labels
     >>> matched_labels([1, 1, 0, 2], [0, 0, 1, 1]).tolist()
     [0, 0, 1, 2]
+    >>> matched_labels([1, 1, -1, 0], [0, 0, 1, 1]).tolist()
+    [0, 0, -1, 1]
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -100,12 +102,12 @@ def matched_labels(labels: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
         raise ValueError(
             f"labels and truth must name the same items, but their shapes are {found.shape}, {classes.shape}."
         )
-    if any(a.dtype.kind not in "iu" or a.min() < 0 for a in (found, classes)):
-        raise ValueError("labels and truth must be whole numbers of at least 0.")
-    size = int(max(found.max(), classes.max())) + 1
+    if any(a.dtype.kind not in "iu" or a.min() < least for a, least in ((found, -1), (classes, 0))):
+        raise ValueError("labels must be whole numbers of at least -1, and truth of at least 0.")
+    size, somewhere = int(max(found.max(), classes.max())) + 1, found >= 0
     table = np.zeros((size, size), dtype=np.int64)
-    np.add.at(table, (found, classes), 1)
-    return np.asarray(linear_sum_assignment(table, maximize=True)[1][found])
+    np.add.at(table, (found[somewhere], classes[somewhere]), 1)
+    return np.where(somewhere, linear_sum_assignment(table, maximize=True)[1][found], -1)
 
 
 def clustering_error(labels: ArrayLike, truth: ArrayLike) -> float:
@@ -114,7 +116,7 @@ def clustering_error(labels: ArrayLike, truth: ArrayLike) -> float:
     Parameters
     ----------
     labels : array-like of shape (n,)
-        Clusters, whole numbers from 0.
+        Clusters, whole numbers from 0; −1 is an item in no cluster, which is wrong everywhere.
     truth : array-like of shape (n,)
         Classes of the same items, whole numbers from 0.
 
