@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid.clusters.communities import NEIGHBOURS, as_graph, falling, own_scale
+from pellucid.clusters.communities import NEIGHBOURS, aggregate, as_graph, falling, own_scale
 
 # rows whose neighbours are looked for at a time
 BLOCK_ROWS = 16_384
@@ -26,6 +26,13 @@ def cut(graph: sparse.csr_matrix, labels: Ints) -> float:
     """Σ_{i<j} h_ij [c_i ≠ c_j]."""
     i = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     return float(graph.data[labels[i] != labels[graph.indices]].sum()) / 2
+
+
+def leaks(graph: sparse.csr_matrix, labels: Ints, C: int) -> Floats:
+    """The share (C,) of each community's weight that goes out of it."""
+    between = aggregate(graph, labels)
+    total = np.asarray(between.sum(axis=1)).ravel()
+    return np.asarray(1.0 - between.diagonal() / np.where(total > 0, total, 1.0))[:C] * (total > 0)[:C]
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,15 @@ from pellucid._core.arrays import Floats, Ints
 from pellucid._core.kernels import settle_nodes
 from pellucid.clusters.ellipsoids import Ellipsoids, best_ellipsoids, means_of, moments_of, pooled
 from pellucid.clusters.learning import SETTLED
-from pellucid.clusters.neighbours import cut
+from pellucid.clusters.neighbours import cut, leaks
 from pellucid.clusters.starts import kmeans_labels, random_labels
 
 # γ in units of the median margin, in cost, between a row's cluster and the next best
 PULL = 2.0
 # if more rows than this share leave their community, the graph does not know the clusters
 DISOWNED = 0.25
+# a community leaks if more than this share of its weight goes out of it
+LEAKY = 0.15
 # what another partition may cut of the weight that the communities cut
 LESS_CUT = 0.5
 # random starts that are tried then
@@ -134,16 +136,20 @@ def believed(
 ) -> Refined:
     """The refined start, unless the rows speak for another partition.
 
-    Where over a quarter of the rows leave their community the graph knows nothing: then the least cost of unseen rows
-    decides, with what the start and random ones come to without the graph. Elsewhere a refined k-means takes the place
-    of the start if the cost of unseen rows prefers it and it cuts less than half of the weight: then the graph, too,
-    speaks for it, and only the search for communities went astray.
+    Where over a quarter of the rows leave their community, or communities leak as a whole, the graph knows nothing:
+    then the least cost of unseen rows decides, with what the start and random ones come to without the graph.
+    Elsewhere, if one community leaks, a refined k-means takes the place of the start if the cost of unseen rows prefers
+    it and it cuts less than half of the weight: then the graph, too, speaks for it, and only the search for communities
+    went astray.
     """
     first = refine(rows, start, C, None, max_iter, tol)
     if C == 1 or len(rows.Z) <= C:
         return first
-    if float(np.mean(first.labels != start)) > DISOWNED:
+    leaves = leaks(rows.graph, start, C)
+    if float(np.mean(first.labels != start)) > DISOWNED or leaves.mean() > LEAKY:
         return without_graph(rows, first, C, max_iter, tol, rng)
+    if leaves.max() <= LEAKY:
+        return first
     best, cost, most = first, unseen_cost(rows, first), LESS_CUT * cut(rows.graph, first.labels)
     for _ in range(n_init):
         rival = refine(rows, kmeans_labels(rows.Z, C, rng, rows.weights), C, first.pull, max_iter, tol)
