@@ -17,9 +17,9 @@ from pellucid import ConceptDiscovery, ConceptSubspaces
 from pellucid.concepts import Vocabulary
 from pellucid.concepts.dictionary import Uses, codes_of, partners, uses_of
 from pellucid.concepts.discriminant import learn_discriminants, used
+from pellucid.concepts.found_names import TextWords, both, folded, stem, told_apart
 from pellucid.concepts.held_out import areas, precisions
 from pellucid.concepts.levels import holders
-from pellucid.concepts.found_names import TextWords, both, folded, stem, told_apart
 from pellucid.datasets import load_scenes
 from pellucid.rows import Blocks
 from pellucid.search import Collection, ConceptSearch

@@ -9,7 +9,6 @@ import click
 
 from pellucid.cli._common import (
     Columns,
-    check_output,
     column_option,
     cut,
     json_option,
@@ -20,6 +19,7 @@ from pellucid.cli._common import (
     screen,
     status,
 )
+from pellucid.cli._outputs import OutputFile, Writing
 from pellucid.cli.inputs import is_collection, read_items, titles_of
 
 # concepts that are shown of those that were found
@@ -28,7 +28,7 @@ SHOWN = 30
 WIDTH = 76
 
 
-@click.command("compare")
+@click.command("compare", cls=Writing)
 @click.argument("a", type=click.Path(exists=True, path_type=Path))
 @click.argument("b", type=click.Path(exists=True, path_type=Path), required=False)
 @model_option(text="Model file that `discover` or `concepts fit` wrote.")
@@ -43,7 +43,7 @@ WIDTH = 76
               "what moved beside the concepts.")  # fmt: skip
 @click.option("--rate", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True,
               help="Share of findings that may be false.")  # fmt: skip
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw it to this file, .png, .svg or .pdf.")
+@click.option("--plot", type=OutputFile(".png", ".svg", ".pdf"), help="Draw it to this file, .png, .svg or .pdf.")
 @column_option
 @json_option
 def command(
@@ -76,8 +76,6 @@ def command(
     """
     if sum(way is not None for way in (b, split, dates, target)) != 1:
         raise click.UsageError("Give a second set B, or one of --split, --dates and --target.")
-    if plot is not None:
-        check_output(plot, ".png", ".svg", ".pdf")
     from pellucid.concepts import Vocabulary, compare
 
     fitted = load_model(model)

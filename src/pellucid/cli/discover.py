@@ -10,7 +10,6 @@ import click
 
 from pellucid.cli._common import (
     Columns,
-    check_output,
     column_option,
     counted,
     json_option,
@@ -20,6 +19,7 @@ from pellucid.cli._common import (
     vectors_argument,
 )
 from pellucid.cli._fits import output_option, report, seed_option, warned
+from pellucid.cli._outputs import Writing
 from pellucid.cli.concepts_fit import ActiveNumber
 from pellucid.cli.inputs import is_collection, read_items
 
@@ -30,7 +30,7 @@ TEXT = "text"
 KINDS = ("duplicate", "unstable", "empty")
 
 
-@click.command("discover")
+@click.command("discover", cls=Writing)
 @vectors_argument
 @output_option
 @click.option(
@@ -78,7 +78,6 @@ def command(
       pellucid discover reviews.npy --texts reviews.txt -o topics.safetensors --json
       pellucid search articles --model topics.safetensors --item 17 --concept weather
     """
-    check_output(output, ".safetensors")
     settings = {
         "n_concepts": n_concepts, "sparsity": sparsity, "max_iter": max_iter, "random_state": seed,
         "center": not as_is,

@@ -9,9 +9,9 @@ from pellucid.concepts.discovery import ConceptDiscovery
 from pellucid.concepts.drivers import Drivers
 from pellucid.concepts.erasure import ConceptErasure
 from pellucid.concepts.estimator import ConceptSubspaces
+from pellucid.concepts.found_names import Names
 from pellucid.concepts.held_out import HeldOut
 from pellucid.concepts.model_selection import AtomCounts
-from pellucid.concepts.found_names import Names
 from pellucid.concepts.predicting import LabelErrors
 from pellucid.concepts.stability import Stability
 from pellucid.concepts.trends import Trends

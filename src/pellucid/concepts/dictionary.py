@@ -77,7 +77,8 @@ def codes_of(X: NDArray[Any], atoms: NDArray[Any], sparsity: float) -> NDArray[A
     """Sparse codes (n, M) of prepared rows over all atoms."""
     every = np.ones((len(X), 1), dtype=bool)
     atoms = np.asarray(atoms, dtype=X.dtype)
-    return solve_codes(X, every, atoms, np.zeros(len(atoms), dtype=np.int64), 0.0, None, sparsity)
+    codes: NDArray[Any] = solve_codes(X, every, atoms, np.zeros(len(atoms), dtype=np.int64), 0.0, None, sparsity)
+    return codes
 
 
 @dataclass

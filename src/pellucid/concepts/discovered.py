@@ -16,8 +16,8 @@ from pellucid._core.tables import data_frame
 from pellucid.concepts import levels
 from pellucid.concepts.dictionary import codes_of
 from pellucid.concepts.estimator import ConceptSubspaces
-from pellucid.concepts.held_out import HeldOut, held_out
 from pellucid.concepts.found_names import Names, told_apart
+from pellucid.concepts.held_out import HeldOut, held_out
 from pellucid.concepts.stability import Stability
 
 Model = TypeVar("Model", bound="DiscoveredConcepts")

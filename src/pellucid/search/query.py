@@ -179,7 +179,7 @@ class ConceptSearch:
         """
         n, d = len(self.collection), self.collection.dimension
         most = max(DIVERSE_FROM * k, DIVERSE_LEAST) if diverse else k
-        ranked = max(SHORTLIST, 10 * most) if self._presence is not None else most
+        ranked = max(SHORTLIST_LEAST, SHORTLIST_FROM * most) if self._presence is not None else most
         chosen = min(most, n) * min(k, n) * (d + min(k, n) / 2) if diverse else 0.0
         return queries * (n * d + min(ranked, n) * d + chosen + HIT * min(k, n))
 
