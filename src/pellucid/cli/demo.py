@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 N_SCENES, N_ATOMS = 3000, 6
-N_CLUSTERS, CLUSTER_ATOMS, COMMON_ATOMS, BINARY_RANK = 12, 4, 8, 8
+N_CLUSTERS, BINARY_RANK = 12, 8
 UNLABELLED = ("clusters", "binary")  # what the models without labels are called in the output folder
 # what it writes there, beside the collection, which it takes as it is if it is whole
 FILES = (
@@ -143,7 +143,7 @@ def run(output: Path, tell: Tell) -> dict[str, Any]:
     with progress("Without labels", 2) as advance:
         settings: dict[str, Any] = {"center": True, "random_state": 0}
         advance("groups")
-        groups = CommonalityClustering(N_CLUSTERS, CLUSTER_ATOMS, COMMON_ATOMS, tol=1e-3, **settings).fit(X)
+        groups = CommonalityClustering(N_CLUSTERS, **settings).fit(X)
         advance("yes/no concepts")
         bits = BinaryAutoencoder(BINARY_RANK, **settings).fit(X)
         for name, one in zip(UNLABELLED, (groups, bits)):
@@ -178,18 +178,8 @@ def retrieval(model: Any, X: Any, scenes: Any) -> dict[str, float]:
 
 
 def group_words(groups: Any, X: Any, scenes: Any) -> list[dict[str, Any]]:
-    """The size of each cluster, and the words nearest to what is its own."""
-    import numpy as np
-
-    from pellucid.preparation import CenteredNormalizer
-
-    own = groups.reconstruct(X, parts="cluster")
-    count = len(groups.atoms_)
-    middle = np.stack([own[groups.labels_ == c].mean(axis=0) for c in range(count)])
-    away = middle - middle.mean(axis=0)
-    near = np.argsort(-(away @ CenteredNormalizer().fit_transform(scenes.word_vectors).T), axis=1)[:, :5]
-    sizes = np.bincount(groups.labels_, minlength=count)
-    return [{"items": int(n), "words": [scenes.words[i] for i in row]} for n, row in zip(sizes, near)]
+    """The size of each cluster, and what its texts say that those of others do not."""
+    return [{"items": card.count, "words": card.words} for card in groups.describe(X, texts=scenes.texts).clusters]
 
 
 def collect(output: Path, scenes: Any) -> Any:
@@ -276,10 +266,10 @@ def show_groups(screen: Console, found: dict[str, Any]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    screen.print("\n[bold]Groups found without any label[/], and the words nearest to each")
+    screen.print("\n[bold]Groups found without any label[/], and what the texts of each say")
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("scenes", justify="right")
-    table.add_column("nearest words")
+    table.add_column("words")
     for group in sorted(found["groups"], key=lambda group: -group["items"]):
         table.add_row(str(group["items"]), ", ".join(group["words"]))
     screen.print(table)
