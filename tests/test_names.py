@@ -47,7 +47,7 @@ def test_more_come_beside_keywords(tmp_path):
         ({"columns": {7: ["x", "y"]}}, "must be text, but one is 7"),
         ({"text": ["fine", "\ud800"]}, "column 'text' .*half of a character"),
         ({"text": [1, "two"]}, "column 'text'"),
-        ({"text": [object(), object()]}, "column 'text'"),
+        ({"text": [Ellipsis, Ellipsis]}, "column 'text'"),
         ({"text": [2**70, 1]}, "column 'text'"),
         ({"text": [{"a": 1}, 3]}, "column 'text'"),
         ({"text": 7}, "column 'text'"),
