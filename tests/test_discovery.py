@@ -156,8 +156,10 @@ def test_few_rows_and_few_columns_give_a_model(shape):
     ],
 )
 def test_what_does_not_fit_is_said(problem, given, said):
+    model = ConceptDiscovery(2)
     with pytest.raises(ValueError, match=said):
-        ConceptDiscovery(2).fit(problem[0], **given)
+        model.fit(problem[0], **given)
+    assert not hasattr(model, "n_features_in_")  # a fit that fails leaves nothing behind
 
 
 def test_discovered_concepts_are_told_better_than_by_the_codes_alone():

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import Fitted
 from pellucid.concepts import levels
 from pellucid.concepts.dictionary import (
@@ -176,6 +177,7 @@ class ConceptDiscovery(RearrangedConcepts):
         self.random_state = random_state
         self.verbose = verbose
 
+    @unchanged_by_failure
     def fit(  # type: ignore[override]
         self,
         X: Any,

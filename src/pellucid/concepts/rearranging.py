@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from pellucid._core.arrays import unit_rows
 from pellucid._core.checks import as_matrix, check_finite
 from pellucid._core.hints import did_you_mean
+from pellucid._core.interrupts import unchanged_by_failure
 from pellucid.concepts.dictionary import partners
 from pellucid.concepts.discovered import UNSTABLE, DiscoveredConcepts
 from pellucid.concepts.discriminant import used
@@ -38,6 +39,7 @@ BLANK = {"concept_words_": "", "example_rows_": -1}
 class RearrangedConcepts(DiscoveredConcepts):
     """Merging, splitting, dropping, renaming, and seeding concepts with examples or words."""
 
+    @unchanged_by_failure
     def merge(self: Model, names: Sequence[str], X: ArrayLike, name: str | None = None) -> Model:
         """Make one concept of several, whose cone has all of their directions.
 
@@ -81,6 +83,7 @@ class RearrangedConcepts(DiscoveredConcepts):
         self._note(-1, X, members, words, stability, under)
         return self
 
+    @unchanged_by_failure
     def split(self: Model, name: str, X: ArrayLike, into: int | Sequence[str] = 2) -> Model:
         """Split a concept into parts that its rows use apart.
 
@@ -205,6 +208,7 @@ class RearrangedConcepts(DiscoveredConcepts):
         self._known([name])
         return self.rename_concept(name, new)
 
+    @unchanged_by_failure
     def seed(
         self: Model,
         name: str,
