@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from pellucid._core.arrays import Floats
+from pellucid._core.tables import data_frame
 from pellucid._core.text_words import TextWords, folded
 
 # features, and rows of either kind, that a cluster is described by
@@ -168,23 +169,12 @@ class ClusterDescription:
         7
         """
 
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("A data frame needs pandas: pip install pandas") from error
         lines = [
-            {
-                "cluster": card.cluster,
-                "name": card.name,
-                "feature": f.name,
-                **{k: v for k, v in asdict(f).items() if k != "name"},
-            }
+            {"cluster": card.cluster, **asdict(f), "name": card.name, "feature": f.name}
             for card in self.clusters
             for f in card.features
         ]
-        return pandas.DataFrame(
-            lines, columns=["cluster", "name", "feature", "difference", "low", "high", "adjusted_p"]
-        )
+        return data_frame(lines, ["cluster", "name", "feature", "difference", "low", "high", "adjusted_p"])
 
     def plot(self, ax: Any = None) -> Any:
         """The clusters with their sizes, names, and what sets them apart.
