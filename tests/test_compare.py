@@ -9,7 +9,7 @@ from scipy import stats
 import pellucid
 from pellucid import ConceptSubspaces, compare
 from pellucid.concepts import Vocabulary
-from pellucid.concepts.comparison import false_discovery, taken_apart
+from pellucid.concepts.comparison import taken_apart
 from pellucid.concepts.drivers import chosen_often
 from pellucid.concepts.trends import breaks, drift
 from support.commands import fails, found, run
@@ -40,12 +40,6 @@ def test_without_levels_it_is_a_test_of_two_shares(seed, n, m):
             slow = stats.ttest_ind(A[:, j], B[:, j]).pvalue
             assert by_name(found, name, "p") == pytest.approx(slow, abs=0.02)
         assert by_name(found, name, "low") <= by_name(found, name, "difference") <= by_name(found, name, "high")
-
-
-@settings(max_examples=60)
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
-def test_false_discovery_is_that_of_scipy(p):
-    np.testing.assert_allclose(false_discovery(np.array(p)), stats.false_discovery_control(p), atol=1e-12)
 
 
 def test_sides_may_be_exchanged():

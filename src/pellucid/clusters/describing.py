@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import false_discovery_control
 from scipy.stats import t as student
 
 from pellucid._core.arrays import Floats
@@ -279,7 +280,7 @@ def differences(
         difference, low, high, p = welch(mine, others)
         found.append((difference / unit, low / unit, high / unit))
         p_values.append(np.where(spread > 0, p, np.where(difference != 0, 0.0, 1.0)))
-    adjusted = adjusted_p_values(np.array(p_values))
+    adjusted = false_discovery_control(np.array(p_values), axis=None)
     told: list[list[FeatureDifference]] = []
     for c, (difference, low, high) in enumerate(found):
         order = [int(i) for i in np.argsort(-np.abs(difference), kind="stable") if adjusted[c, i] <= FALSE_SHARE]
@@ -310,13 +311,3 @@ def welch(mine: Floats, others: Floats) -> tuple[Floats, Floats, Floats, Floats]
     ratio = np.divide(np.abs(difference), error, out=np.where(difference != 0, np.inf, 0.0), where=error > 0)
     reach = student.ppf((1 + LEVEL) / 2, freedom) * error
     return difference, difference - reach, difference + reach, 2 * student.sf(ratio, freedom)
-
-
-def adjusted_p_values(p: Floats) -> Floats:
-    """Benjamini and Hochberg's step-up over all numbers of an array."""
-    flat = p.ravel()
-    order = np.argsort(flat, kind="stable")
-    ranked = flat[order] * len(flat) / np.arange(1, len(flat) + 1)
-    out = np.empty_like(flat)
-    out[order] = np.minimum(1.0, np.minimum.accumulate(ranked[::-1])[::-1])
-    return out.reshape(p.shape)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.stats import false_discovery_control
 from scipy.stats import t as student
 
 from pellucid._core.arrays import Floats, Ints
@@ -167,7 +168,7 @@ def compared(
     difference = share_a - share_b
     low, high = intervals(sums, sides, 1 - rate, difference, rng)
     p = chances(P, sums, sides, difference, least * (share_a + share_b) / 2)
-    q = false_discovery(p)
+    q = false_discovery_control(p)
     order = np.lexsort((-np.abs(difference), p))
     n_a = int(sides.in_a.sum())  # these stand above
     examples = [[[int(row) for row in likeliest(rows[:, j])] for j in order] for rows in (P[:n_a], P[n_a:])]
@@ -288,15 +289,6 @@ def by_level(P: NDArray[Any], sides: Sides) -> list[NDArray[Any]]:
     if sides.n_levels == 1:
         return [values]
     return [values[sides.level == level] for level in range(sides.n_levels)]
-
-
-def false_discovery(p: Floats) -> Floats:
-    """The least rate at which each would be found, by Benjamini and Hochberg."""
-    order = np.argsort(p, kind="stable")
-    ranked = p[order] * len(p) / np.arange(1, len(p) + 1)
-    out = np.empty(len(p))
-    out[order] = np.minimum(np.minimum.accumulate(ranked[::-1])[::-1], 1.0)
-    return out
 
 
 @dataclass(frozen=True)

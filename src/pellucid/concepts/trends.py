@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kstwobign, norm
+from scipy.stats import false_discovery_control, kstwobign, norm
 
 from pellucid._core.arrays import Floats
 from pellucid._core.tables import data_frame
-from pellucid.concepts.comparison import false_discovery
 
 # periods, where it is not said how many, and items in one, about
 PERIODS, PERIOD_ITEMS = 12, 50
@@ -157,7 +156,7 @@ def over_time(P: NDArray[Any], names: Sequence[str], dates: Any, rate: float, n_
     middle = (share + z**2 / (2 * counts)) / wide
     half = z / wide * np.sqrt(share * (1 - share) / counts + z**2 / (4 * counts**2))
     p = np.array([drift(column, first)[1] for column in values.T])
-    q = false_discovery(p)
+    q = false_discovery_control(p)
     sure = np.lexsort((np.arange(len(p)), p))
     changes = [
         [when[k].item() if when.dtype.kind != "M" else when[k] for k in breaks(values[:, j], first, rate)]
