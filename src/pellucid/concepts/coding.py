@@ -66,11 +66,11 @@ def solve_codes(
 
 def few_of_many(Y: Indicator, groups: NDArray[np.int64]) -> bool:
     """Whether it costs less to multiply the atoms of each row with each other than all atoms once, and all rows."""
-    M = len(groups)
-    if M < MANY_ATOMS:
+    if len(groups) < MANY_ATOMS:
         return False
-    used = Y @ np.bincount(groups, minlength=Y.shape[1])
-    return bool(DEARER * np.square(used, dtype=np.float64).sum() <= M * (M + len(Y)))
+    sizes = np.bincount(groups, minlength=Y.shape[1])
+    M = int(sizes[Y.any(axis=0)].sum())  # of concepts that some row has
+    return bool(M >= MANY_ATOMS and DEARER * np.square(Y @ sizes, dtype=np.float64).sum() <= M * (M + len(Y)))
 
 
 def _own_codes(

@@ -6,6 +6,7 @@ are not in its fold. Rows x_i have unit length.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +21,8 @@ from pellucid.solvers.quasi_newton import Minima, minimise_many
 
 # a chunk of rows times heads has about this many numbers, and at most so many rows
 CHUNK_NUMBERS, CHUNK_ROWS = 1 << 19, 2048
+# rows that are too few for several threads of BLAS
+FEW_ROWS = 512
 # heads that are learned together: more would need more memory and be no faster
 HEADS = 2048
 # columns up to which all of the rows' covariance preconditions, not its diagonal alone
@@ -224,4 +227,5 @@ def added(found: dict[int, Any]) -> Any:
 
 def logits(X: NDArray[Any], coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[Any]:
     """w·x + b for rows and heads (n, H)."""
-    return np.asarray(X @ coef.T.astype(X.dtype) + intercept.astype(X.dtype))
+    with one_blas_thread() if len(X) < FEW_ROWS else nullcontext():  # threads would take longer to come and go
+        return np.asarray(X @ coef.T.astype(X.dtype) + intercept.astype(X.dtype))
