@@ -31,6 +31,7 @@ import numpy as np
 import psutil
 
 from benchmarks.harness import circumstances
+from benchmarks.storm import soak_storm
 from pellucid.search import Collection
 
 RESULTS = Path(__file__).parent / "results"
@@ -230,15 +231,16 @@ def ready(status: dict[str, Any]) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("targets", nargs="+", choices=("explorer", *ENGINES))
+    parser.add_argument("targets", nargs="+", choices=("explorer", "storm", *ENGINES))
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--rate", type=float, default=5.0, help="requests a second")
     given = parser.parse_args()
     failed = False
     for name in given.targets:
-        soak = soak_explorer if name == "explorer" else lambda s, r, name=name: soak_engine(name, s, r)
+        kinds = {"explorer": soak_explorer, "storm": soak_storm}
+        soak = kinds.get(name) or (lambda s, r, name=name: soak_engine(name, s, r))
         found = soak(60 * given.minutes, given.rate)
-        growth = found["after"] / found["before"] - 1
+        growth = found["after"] / found["before"] - 1 if found["before"] else 0.0  # processes that are killed have none
         passed = not found["errors"] and not found["lost"] and growth <= LIMIT
         failed |= not passed
         facts = {key: value for key, value in circumstances().items() if key in ("date", "cores", "python")}
@@ -263,11 +265,12 @@ def keep(name: str, entry: dict[str, Any]) -> None:
     ]  # fmt: skip
     for target, row in rows.items():
         reads = row.get("reads", row.get("searches"))
-        writes = row.get("renames", row.get("additions", 0) + row.get("deletions", 0))
+        writes = row.get("renames", row.get("additions", 0) + row.get("deletions", 0)) + row.get("changes", 0)
+        kept = f"{row['before']:.1f} MB, {row['after']:.1f} MB ({row['growth']:+.1%})" if row["before"] else "–"
         cells = [
             target, f"{row['date']}, {row['cores']}", f"{row['minutes']:g}", f"{row['rate']:g}", f"{reads:,}",
             f"{writes:,}", str(len(row["errors"])), str(row["lost"]),
-            f"{row['before']:.1f} MB, {row['after']:.1f} MB ({row['growth']:+.1%})",
+            kept,
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     (RESULTS / "soak.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -67,6 +67,20 @@ def test_one_long_call_of_a_library_is_ended_from_outside():
     assert found.returncode in (1, -signal.SIGINT)
 
 
+def test_an_error_that_ctrl_c_has_become_is_none(capsys, monkeypatch):
+    from pellucid import cli
+    from pellucid._core import interrupts
+
+    def broken(**settings):
+        raise ImportError("initialization failed")
+
+    monkeypatch.setattr(cli.group, "main", broken)
+    monkeypatch.setattr(interrupts, "pending", lambda: True)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert (stop.value.code, capsys.readouterr().err) == (1, "Stopped.\n")
+
+
 def test_who_deals_with_it_goes_on(tmp_path):
     script = LOST.format(use="interrupts.dealt_with(); run_rows(lambda start, stop: None, 10)")
     assert ran(script).stdout.split("\n") == ["lost KeyboardInterrupt", "went on", "and no more", ""]

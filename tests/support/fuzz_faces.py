@@ -201,7 +201,7 @@ def fuzz_commands(count, first):
         for seed in range(first, first + count):
             draw = random.Random(seed)
             words = [word.replace("\x00", "") for word in line(known, draw, kept)]
-            words = [word for word in words if word not in ("--help", "-h")]
+            words = [word for word in words if word not in ("--help", "-h", "--force")]
             try:
                 with limit():
                     result = CliRunner().invoke(group, words, input="")

@@ -74,6 +74,12 @@ def check() -> None:
         raise KeyboardInterrupt
 
 
+def pending() -> bool:
+    """Whether a Ctrl-C has come that nobody has dealt with: an error that comes up then is what it has become, such as
+    the failed start of a module that was being imported."""
+    return _asked.is_set()
+
+
 def dealt_with() -> None:
     """Who has caught a Ctrl-C goes on to an orderly end."""
     _asked.clear()

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from pellucid import __version__
+from pellucid._core import interrupts
 
 # command -> (module in this package, line in the help); the help shows without importing any of them
 COMMANDS = {
@@ -95,6 +96,9 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
+        if interrupts.pending():
+            click.echo("Stopped.", err=True)
+            sys.exit(1)
         if debug:
             traceback.print_exc()
         click.echo(f"Error: {sentence(error)}", err=True)

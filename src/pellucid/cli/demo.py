@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,13 @@ def command(output: Path, serve: bool | None, as_json: bool) -> None:
     from rich.console import Console
 
     screen = Console(highlight=False)
-    found = run(output, (lambda section, found: None) if as_json else (lambda section, found: section(screen, found)))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="Stopped ")  # a demo of half a model shows nothing
+        try:
+            tell = (lambda section, found: None) if as_json else (lambda section, found: section(screen, found))
+            found = run(output, tell)
+        except UserWarning as stopped:
+            raise click.Abort from stopped
     if as_json:
         print_json(found["figures"])
     if serve or (serve is None and not as_json and sys.stdout.isatty() and has_display()):
