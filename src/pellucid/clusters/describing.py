@@ -280,7 +280,7 @@ def differences(
         difference, low, high, p = welch(mine, others)
         found.append((difference / unit, low / unit, high / unit))
         p_values.append(np.where(spread > 0, p, np.where(difference != 0, 0.0, 1.0)))
-    adjusted = false_discovery_control(np.array(p_values), axis=None)
+    adjusted = false_discovery_control(np.ravel(p_values), axis=None).reshape(C, -1)
     told: list[list[FeatureDifference]] = []
     for c, (difference, low, high) in enumerate(found):
         order = [int(i) for i in np.argsort(-np.abs(difference), kind="stable") if adjusted[c, i] <= FALSE_SHARE]
