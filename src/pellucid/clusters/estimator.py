@@ -99,12 +99,14 @@ class CommonalityClustering(ClusterModel, SavedMixin):
         What every method does to its rows first; None without ``normalize`` and ``center``.
     labels_ : ndarray of shape (n,)
         Cluster of each row. By default cluster 0 is the largest.
-    atoms_ : ndarray of shape (n_clusters, n_atoms_, d)
+    atoms_ : ndarray of shape (n_clusters, k, d)
         Atoms of the clusters, of unit length (but for ``codes="one"``); zero where a cluster has fewer.
-    common_atoms_ : ndarray of shape (n_common_, d)
+    common_atoms_ : ndarray of shape (K₀, d)
         Common atoms, of unit length.
-    n_atoms_, n_common_ : int
-        How many there are.
+    n_atoms_ : int
+        How many atoms each cluster has, k.
+    n_common_ : int
+        How many common atoms there are, K₀.
     means_ : ndarray of shape (n_clusters, d)
         The clusters' means, by default; the paper's clusters have none.
     column_scale_ : ndarray of shape (d,)
@@ -118,23 +120,47 @@ class CommonalityClustering(ClusterModel, SavedMixin):
         Sweeps made.
     modularity_ : ndarray of shape (runs,)
         Modularity of the partitions that were found to start from, if ``init="auto"``.
-    mean_, directions_ : ndarray of shape (d,), (G, d)
-        Mean of the rows, and orthonormal directions in which they vary most, the largest first.
-    places_, covariances_ : ndarray of shape (n_clusters, D), (n_clusters, D, D)
-        Means and covariances of the clusters along the first D directions; with the next three by default only.
-    prior_covariance_, common_covariance_ : ndarray of shape (D, D)
-        What covariances were drawn towards, and the covariance within clusters at the end.
-    neighbours_, neighbour_labels_, neighbour_scale_, neighbour_degree_, pull_ : ndarray
-        Rows that pull others into their cluster, as places (m, G), with what the graph says of them (m,), and how much.
-    shares_, sharpness_, rest_, score_quantiles_ : ndarray
-        What chances and scores are made with.
+    mean_ : ndarray of shape (d,)
+        Mean of the rows; this and what follows up to the counts by default only.
+    directions_ : ndarray of shape (G, d)
+        Orthonormal directions in which rows vary most, the largest first.
+    places_ : ndarray of shape (n_clusters, D)
+        Means of the clusters along the first D directions.
+    covariances_ : ndarray of shape (n_clusters, D, D)
+        Covariances of the clusters along these.
+    prior_covariance_ : ndarray of shape (D, D)
+        What covariances were drawn towards.
+    common_covariance_ : ndarray of shape (D, D)
+        The covariance within clusters at the end.
+    neighbours_ : ndarray of shape (m, G)
+        Rows that pull others into their cluster, along all directions.
+    neighbour_labels_ : ndarray of shape (m,)
+        Their clusters.
+    neighbour_scale_ : ndarray of shape (m,)
+        How far each reaches.
+    neighbour_degree_ : ndarray of shape (m,)
+        The weight of its own neighbours.
+    pull_ : ndarray of shape (1,)
+        What agreement with all neighbours is worth, in cost.
+    shares_ : ndarray of shape (n_clusters,)
+        Shares of the rows that clusters have.
+    sharpness_ : ndarray of shape (1,)
+        How steeply chances fall with cost.
+    rest_ : ndarray of shape (2,)
+        Mean and deviation of the logarithm of what rows have outside of the directions.
+    score_quantiles_ : ndarray of shape (1001,)
+        Quantiles of the scores of rows that the clusters' shapes were not learned from.
     counts_ : ndarray of shape (n_clusters,)
         How many rows of each cluster there were; earlier mini-batches count a little less. This and the next four are
         what :meth:`partial_fit` remembers.
-    firsts_, seconds_ : ndarray of shape (n_clusters, D), (n_clusters, D, D)
-        Sums of the rows of each cluster and of their squares, about its place, by default.
-    products_, grams_ : ndarray of shape (n_clusters, k + K₀, d), (n_clusters, k + K₀, k + K₀)
-        In the paper's reading, products of the rows' codes with the rows and with each other.
+    firsts_ : ndarray of shape (n_clusters, D)
+        Sums of the rows of each cluster about its place, by default.
+    seconds_ : ndarray of shape (n_clusters, D, D)
+        Sums of their squares, by default.
+    products_ : ndarray of shape (n_clusters, k + K₀, d)
+        In the paper's reading, products of the rows' codes with the rows.
+    grams_ : ndarray of shape (n_clusters, k + K₀, k + K₀)
+        In the paper's reading, products of the codes with each other.
     n_features_in_ : int
         Numbers per row, d.
 
