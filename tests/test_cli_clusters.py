@@ -79,7 +79,7 @@ def test_the_papers_reading_and_what_belongs_to_it(digits, tmp_path):
     loaded = pellucid.load(tmp_path / "m.safetensors")
     assert (loaded.reading, loaded.sparsity, loaded.atoms_.shape) == ("paper", 0.02, (3, 3, 64))
     assert 'sparsity belongs to reading="paper"' in fails(
-        "clusters", "fit", digits[0] / "d.npy", *SMALL, "--sparsity", 0.02, *out
+        "clusters", "fit", digits[0] / "d.npy", *SMALL, "--sparsity", 0.02, *out, "--force"
     )
 
 

@@ -358,8 +358,8 @@ def test_a_warm_start_goes_on():
 
 
 def test_the_golden_file_still_loads():
-    model = pellucid.load(GOLDEN / "clusters_likelihood.safetensors")
-    X = np.load(GOLDEN / "clusters_likelihood.npy")
+    model = pellucid.load(GOLDEN / "readings" / "clusters_likelihood.safetensors")
+    X = np.load(GOLDEN / "readings" / "clusters_likelihood.npy")
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     old = pellucid.load(GOLDEN / "commonality_clustering.safetensors")
     assert old.reading == "paper"

@@ -485,18 +485,21 @@ def test_discover_on_the_command_line(problem, tmp_path):
     assert said["rows"] == 600
     ours = ConceptDiscovery(6).fit(X, texts=texts)
     np.testing.assert_allclose(pellucid.load(out).atoms_, ours.atoms_, atol=1e-5)
-    shown = run("discover", file, "-o", out, "--n-concepts", 6)
+    shown = run("discover", file, "-o", out, "--n-concepts", 6, "--force")
     assert "6 concepts that explain" in shown.output
     np.save(tmp_path / "v.npy", X)
     (tmp_path / "t.txt").write_text("\n".join(texts), encoding="utf-8")
-    plain = found("discover", tmp_path / "v.npy", "-o", out, "--n-concepts", 6, "--texts", tmp_path / "t.txt")
+    plain = found(
+        "discover", tmp_path / "v.npy", "-o", out, "--n-concepts", 6, "--texts", tmp_path / "t.txt", "--force"
+    )
     assert [c["name"] for c in plain["concepts"]] == [c["name"] for c in said["concepts"]]
     pq.write_table(pa.table({"id": THINGS, "vector": list(B)}), tmp_path / "w.parquet")
-    worded = found("discover", tmp_path / "v.npy", "-o", out, "--n-concepts", 6, "--words", tmp_path / "w.parquet")
+    words = ("--words", tmp_path / "w.parquet", "--force")
+    worded = found("discover", tmp_path / "v.npy", "-o", out, "--n-concepts", 6, *words)
     assert {c["name"] for c in worded["concepts"]} <= set(THINGS) | {f"{a} ({b})" for a in THINGS for b in THINGS}
     assert json.loads(json.dumps(worded)) == worded
-    assert "no file or column 'nothing'" in fails("discover", file, "-o", out, "--texts", "nothing", code=2)
+    assert "no file or column 'nothing'" in fails("discover", file, "-o", out, "--texts", "nothing", "--force", code=2)
     assert found("info", out)["class"] == "ConceptDiscovery"
     run("index", file, "-o", tmp_path / "c")
-    assert found("discover", tmp_path / "c", "-o", out, "--n-concepts", 6)["rows"] == 600
+    assert found("discover", tmp_path / "c", "-o", out, "--n-concepts", 6, "--force")["rows"] == 600
     assert run("search", tmp_path / "c", "--model", out, "--item", "i3", "--concept", said["concepts"][0]["name"])

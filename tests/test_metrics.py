@@ -92,4 +92,7 @@ def test_clusters_without_a_class_are_wrong():
     with pytest.raises(ValueError, match="same items"):
         clustering_error([0, 1], [0])
     with pytest.raises(ValueError, match="whole numbers"):
-        clustering_error([-1, 1], [0, 1])
+        clustering_error([-2, 1], [0, 1])
+    with pytest.raises(ValueError, match="whole numbers"):
+        clustering_error([0, 1], [-1, 1])
+    assert clustering_error([-1, 0, 0, 1], [0, 1, 1, 0]) == 0.25

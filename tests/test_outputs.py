@@ -50,7 +50,9 @@ READS = {
     ("concepts", "erase"): "v.npy --labels labels.npy -o",
     ("concepts", "fit"): "v.safetensors --labels labels.npy -o",
     ("concepts", "project"): "v.npy -m m.safetensors -o",
+    ("compare",): None,  # draws a picture, which nothing reads
     ("demo",): None,  # reads nothing
+    ("discover",): "v.safetensors -o",
     ("index",): None,  # makes a folder, below
     ("manifold", "fit"): "v.safetensors -o",
     ("manifold", "transform"): "v.npy -m m.safetensors -o",

@@ -23,6 +23,8 @@ COMMANDS = {
     "concepts project": "concepts project v.npy -m m.safetensors -c c1 -o OUT.npy",
     "concepts erase": "concepts erase v.npy --labels l.txt --certify -o OUT.npy",
     "concepts evaluate": "concepts evaluate v.npy -m m.safetensors --labels l.txt",
+    "discover": "discover v.npy -o OUT.safetensors",
+    "compare": "compare v.npy v.npy -m m.safetensors",
     "binary fit": "binary fit v.npy -o OUT.safetensors",
     "manifold fit": "manifold fit v.npy -o OUT.safetensors",
     "index": "index v.npy -o OUT",

@@ -64,6 +64,8 @@ def estimators():
         "IterativeAssignment": binary.IterativeAssignment(**seed),
         "CommonalityClustering": CommonalityClustering(3, 2, 2, max_iter=4, **seed),
         "CommonalityClustering kmeans": CommonalityClustering(3, 2, 0, init="kmeans", max_iter=4, **seed),
+        "CommonalityClustering paper": CommonalityClustering(3, 2, 2, reading="paper", max_iter=4, **seed),
+        "ConceptDiscovery": concepts.ConceptDiscovery(4, max_iter=3, **seed),
         "ConceptErasure": concepts.ConceptErasure(),
         **{f"ConceptSubspaces {u}": concepts.ConceptSubspaces(2, update=u, max_iter=3, **seed)
            for u in ("online", "svd", "bcd", "power")},
@@ -128,6 +130,8 @@ def commands(X, folder):
         ["concepts", "evaluate", "v.npy", *model, "--labels", "labels.txt"],
         ["concepts", "erase", "v.npy", "--labels", "labels.txt", "-o", "e.npy", "--certify"],
         ["search", "c", *model, "--item", "0", "-c", "a", "--explain"],
+        ["discover", "v.npy", "--n-concepts", "4", "-o", "d.safetensors"],
+        ["compare", "v.npy", "v.npy", "-m", "d.safetensors"],
         ["binary", "fit", "v.npy", "-o", "b.safetensors"],
         ["binary", "draw", "b.safetensors", "-o", "b.svg"],
         ["clusters", "fit", "v.npy", "--n-clusters", "2", "--n-atoms", "2", "--n-common", "2", "-o", "k.safetensors"],

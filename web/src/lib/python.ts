@@ -122,8 +122,8 @@ export const python = {
       ...opening(false, "clusters"),
       "X = collection.vectors()",
       "labels = clusters.predict(X)",
-      "lengths = (X * X).sum(axis=1)",
-      'own, common = ((clusters.reconstruct(X, parts=part) * X).sum(axis=1) / lengths for part in ("cluster", "common"))',
+      "mean, own, common = clusters.shares(X).T",
+      "own += mean",
       "for cluster in range(len(clusters.atoms_)):",
       "    mine = labels == cluster",
       '    print(f"{cluster}: {mine.sum()} items, {own[mine].mean():.0%} its own, {common[mine].mean():.0%} shared by all")',
@@ -132,9 +132,10 @@ export const python = {
     block(
       ...opening(false, "clusters"),
       row(id),
-      'for part in ("cluster", "common"):',
-      "    share = (clusters.reconstruct(x, parts=part) * x).sum() / (x * x).sum()",
-      '    print(f"{share:6.1%}  {part}")',
+      "mean, own, common = (clusters.reconstruct(x, parts=part) for part in ('mean', 'own', 'common'))",
+      'for name, part in (("own", mean + own), ("common", common)):',
+      "    share = (part * x).sum() / (x * x).sum()",
+      '    print(f"{share:6.1%}  {name}")',
     ),
   bits: (concept: number) =>
     block(
