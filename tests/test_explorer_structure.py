@@ -98,6 +98,8 @@ def test_clusters_are_those_of_predict(client, parts):
         assert card["count"] == mine.sum()
         assert card["own"] == pytest.approx(own[mine].mean(), abs=1e-5)
         assert all(mine[item["row"]] for item in card["top"])
+        assert card["name"]
+        assert not card["name"].lower().startswith("cluster")
         costs = model.transform(X)[[item["row"] for item in card["top"]], card["cluster"]]
         assert np.all(np.diff(costs) >= -1e-6)
 

@@ -15,6 +15,7 @@ from pellucid.explorer.background import Background, Task, row_task
 from pellucid.explorer.items import Items
 from pellucid.explorer.layout import sample
 from pellucid.explorer.loading import Models
+from pellucid.explorer.words import texts_of
 from pellucid.plots.graphs import node_places
 from pellucid.preparation import CenteredNormalizer
 from pellucid.search.derived import preparation_facts
@@ -117,13 +118,18 @@ class Structure:
         here = labels[rows]
         count = len(costs)
         middle = np.stack([own[here == c].sum(axis=0) / max(1, (here == c).sum()) for c in range(count)])
-        words = self._words(middle - middle.mean(axis=0))
+        near = self._words(middle - middle.mean(axis=0))
+        told = model.describe(
+            X, texts=texts_of(self.items, rows), titles=self.items.table.column("id").take(rows).to_pylist()
+        )
+        words = [card.words or near[card.cluster] for card in told.clusters]
         return {
             "n_atoms": int(model.atoms_.shape[1]),
             "n_common": len(model.common_atoms_),
             "clusters": [
                 {
                     "cluster": c,
+                    "name": ", ".join(words[c][:2]) or told.clusters[c].name,
                     "count": int((labels == c).sum()),
                     "own": mean_of((of_mean + of_own)[here == c]),
                     "common": mean_of(of_common[here == c]),

@@ -180,6 +180,7 @@ class Binary(BaseModel):
 
 class Cluster(BaseModel):
     cluster: int
+    name: str = Field(description="Its first words, or the item that is most typical of it.")
     count: int
     own: float | None = Field(description="Mean share of its items that its own atoms make up.")
     common: float | None = Field(description="Mean share that the common atoms make up.")

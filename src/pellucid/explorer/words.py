@@ -14,6 +14,13 @@ TEXTS = 20_000
 WORDS = 5_000
 
 
+def texts_of(items: Items, rows: NDArray[np.int64]) -> list[str] | None:
+    """The texts of rows of the map, if there are any."""
+    if items.text_column is None:
+        return None
+    return [text or "" for text in items.table.column(items.text_column).take(rows).to_pylist()]
+
+
 def words_of_texts(items: Items) -> tuple[list[str], NDArray[Any] | None]:
     """Words that several, but not most, of the texts use, and a vector (d,) for each; None if there are no texts."""
     from sklearn.feature_extraction.text import CountVectorizer
@@ -21,7 +28,7 @@ def words_of_texts(items: Items) -> tuple[list[str], NDArray[Any] | None]:
     if items.text_column is None:
         return [], None
     rows = sample(len(items), TEXTS)
-    texts = [text or "" for text in items.table.column(items.text_column).take(rows).to_pylist()]
+    texts = texts_of(items, rows) or []
     counter = CountVectorizer(binary=True, min_df=min(5, len(texts)), max_df=0.2, max_features=WORDS,
                               token_pattern=r"(?u)\b[^\W\d_]{3,}\b", dtype=np.float32)  # fmt: skip
     try:

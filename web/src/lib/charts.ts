@@ -164,7 +164,7 @@ export const clustersChart = (title: string, clusters: Cluster[]) =>
   stacks(
     title,
     clusters.map((c) => ({
-      name: `Cluster ${c.cluster} (${c.count})`,
+      name: `${c.name} (${c.count})`,
       parts: [
         [c.own ?? 0, OWN],
         [c.common ?? 0, COMMON],

@@ -593,6 +593,11 @@ export interface components {
         Cluster: {
             /** Cluster */
             cluster: number;
+            /**
+             * Name
+             * @description Its first words, or the item that is most typical of it.
+             */
+            name: string;
             /** Count */
             count: number;
             /**
