@@ -45,7 +45,7 @@ def run(results: Path) -> None:
         "",
         "## First calls",
         "",
-        "Seconds of processor time of the whole process, without any bytecode and with it (pip writes it as it installs).",
+        "Seconds of processor time of the whole process, without any bytecode and with it, as pip writes it.",
         "",
     ]
     lines += ["| task | first | second | allowed |", "| --- | --- | --- | --- |"]

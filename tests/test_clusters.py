@@ -350,6 +350,17 @@ def test_the_same_seed_gives_the_same_bits_and_float32_stays():
     assert a.atoms_.dtype == a.transform(X[:3].astype(np.float32)).dtype == np.float32
 
 
+def test_labels_start_more_rows_than_the_sample_too(monkeypatch):
+    X, y = blobs(900, 6, apart=5.0)
+    monkeypatch.setattr(likelihood, "GRAPH_ROWS", 200)
+    np.testing.assert_array_equal(fitted(X, init=y).labels_, y)
+    model = fitted(X, warm_start=True)
+    first = model.labels_
+    np.testing.assert_array_equal(model.fit(X).labels_, first)
+    with pytest.raises(ValueError, match="a whole number for each of 900 rows"):
+        fitted(X, init=y[:200])
+
+
 def test_a_warm_start_goes_on():
     X, _ = load_digits(return_X_y=True)
     model = fitted(X, 10, warm_start=True)

@@ -16,7 +16,8 @@ from pellucid._core import build
 FLAGS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1")
 TESTS = (
     "test_kernels", "test_nnls", "test_lasso", "test_box_qp", "test_greedy", "test_design", "test_selection",
-    "test_atoms", "test_clusters", "test_communities", "test_concepts", "test_search", "test_quantised",
+    "test_atoms", "test_clusters", "test_clusters_paper", "test_communities",
+    "test_concepts", "test_online", "test_search", "test_quantised",
     "test_manifold", "test_manifold_images", "test_binary", "test_binary_assignment", "test_binary_joint_search",
 )  # fmt: skip
 

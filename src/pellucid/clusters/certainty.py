@@ -39,7 +39,9 @@ class Certainty:
     def scores(self, costs: Floats, outside: Floats, D: int) -> Floats:
         """The logarithm of the density (n,) of rows, by their costs (n, C) without neighbours and what of them lies
         outside of the directions (n,)."""
-        inside = logsumexp(np.log(self.shares) - D / 2 * (costs + np.log(2 * np.pi)), axis=1)
+        inside = np.zeros(len(costs))
+        if D:  # else all rows are one
+            inside = logsumexp(np.log(self.shares) - D / 2 * (costs + np.log(2 * np.pi)), axis=1)
         middle, deviation = self.rest
         if deviation == 0:
             return np.asarray(inside)

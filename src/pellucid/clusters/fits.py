@@ -105,9 +105,9 @@ def fit_likelihood(
     """Learn the default model, and keep it."""
     init = model.init
     if model.warm_start and hasattr(model, "places_"):
-        index = np.arange(len(rows))
-        init = placing_of(model).costs(rows.take(index)).argmin(axis=1)
-        init = np.unique(init, return_inverse=True)[1] if len(model.places_) == model.n_clusters else model.init
+        before = placing_of(model).costs(rows.take(np.arange(len(rows)))).argmin(axis=1)
+        if len(np.unique(before)) == model.n_clusters:  # else one has no row of these
+            init = before
     kept = checkpoint_of(checkpoint, model, rows, likelihood.KINDS, rng=rng)
     asked = likelihood.Schedule(
         model.n_clusters,

@@ -125,7 +125,7 @@ def learn_sample(X: NDArray[Any], asked: Schedule, rng: np.random.RandomState, g
         weights, scale = scaled_graph(Z) if graph is None else graph
         advance("communities")
         data = Rows(np.ascontiguousarray(Z[:, :CLUSTER_DIRECTIONS]), known.weights, balanced(weights))
-        found, values = partitioned(data, weights, C, asked, known, len(X), rng)
+        found, values = partitioned(data, weights, C, asked, known, rng)
         if isinstance(asked.init, str):
             found = renamed(found, known.weights)
         advance("clusters")
@@ -142,14 +142,15 @@ def partitioned(
     C: int,
     asked: Schedule,
     known: DistinctRows,
-    n: int,
     rng: np.random.RandomState,
 ) -> tuple[Refined, Floats | None]:
     """The partition, and the modularity of those that were tried if it comes from communities."""
     steps = asked.max_iter, asked.tol
     if not isinstance(asked.init, str):
-        given = given_labels(asked.init, n, asked.n_clusters)[known.first]
-        return refine(rows, np.unique(given, return_inverse=True)[1], C, None, *steps), None
+        given = asked.init[known.first]
+        if given.max() >= C:  # there are fewer different rows than labels
+            given = np.unique(given, return_inverse=True)[1]
+        return refine(rows, given, C, None, *steps), None
     if C == 1:
         return refine(rows, np.zeros(len(rows.Z), dtype=np.int64), 1, 0.0, *steps), None
     if asked.init == "auto":
@@ -181,10 +182,14 @@ def learn(
 ) -> Passing:
     """A sample's partition; if there are more rows, passes over all of them, in which the sample's neighbours stay."""
 
+    if not isinstance(asked.init, str):
+        asked = replace(asked, init=given_labels(asked.init, len(X), asked.n_clusters))
+
     def begin_fit() -> Passing:
         index = sample(len(X), max(GRAPH_ROWS, ROWS_A_CLUSTER * asked.n_clusters), rng)
         some = X.take(index)
-        found = learn_sample(some, asked, rng, graph)
+        here = asked if isinstance(asked.init, str) else replace(asked, init=asked.init[index])
+        found = learn_sample(some, here, rng, graph)
         certainty = certainty_of(found.rows, found.refined, found.placing.directions, some[found.distinct.first])
         if len(index) < len(X):
             return begin(X, found.placing, found.modularity, certainty)
