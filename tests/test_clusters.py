@@ -229,6 +229,13 @@ def test_what_is_own_and_what_is_common():
     assert (np.linalg.eigvalsh(model.common_covariance_ - shared) >= -1e-9).all()
 
 
+def test_what_does_not_exceed_the_common_covariance_is_not_own():
+    A = np.random.default_rng(0).standard_normal((4, 4))
+    W = A @ A.T + np.eye(4)
+    own = own_covariances(Ellipsoids(np.zeros((3, 4)), np.stack([W, 3 * W, 0.7 * W]), W))
+    np.testing.assert_allclose(own, np.stack([0 * W, 2 * W, 0 * W]), atol=1e-9)
+
+
 def test_atoms_are_unit_vectors_and_as_many_as_asked_for():
     X, _ = load_wine(return_X_y=True)
     model = fitted(X, 3, n_atoms=2, n_common=0)
