@@ -12,7 +12,36 @@ Examples
 ['furniture', 'animal']
 """
 
-import importlib
+from typing import TYPE_CHECKING
+
+from pellucid._core.lazy import lazily
+
+if TYPE_CHECKING:
+    from pellucid import (
+        binary,
+        clusters,
+        concepts,
+        datasets,
+        explorer,
+        manifold,
+        metrics,
+        persistence,
+        plots,
+        preparation,
+        rows,
+        search,
+        selection,
+        solvers,
+        vectors,
+    )
+    from pellucid.binary import BinaryAutoencoder, CombinedConcepts, IterativeAssignment
+    from pellucid.clusters import CommonalityClustering
+    from pellucid.concepts import ConceptDiscovery, ConceptErasure, ConceptSubspaces, compare
+    from pellucid.explorer import explore
+    from pellucid.manifold import PatchManifoldTransform, SparseManifoldTransform, WordManifoldTransform
+    from pellucid.persistence import load, save
+    from pellucid.selection import IsometryPursuit
+    from pellucid.solvers import set_threads
 
 __version__ = "0.1.0.dev0"
 
@@ -51,18 +80,40 @@ _PUBLIC: dict[str, str | None] = {
     "vectors": None,
 }
 
-__all__ = ["__version__", *_PUBLIC]
+__all__ = [
+    "BinaryAutoencoder",
+    "CombinedConcepts",
+    "CommonalityClustering",
+    "ConceptDiscovery",
+    "ConceptErasure",
+    "ConceptSubspaces",
+    "IsometryPursuit",
+    "IterativeAssignment",
+    "PatchManifoldTransform",
+    "SparseManifoldTransform",
+    "WordManifoldTransform",
+    "__version__",
+    "binary",
+    "clusters",
+    "compare",
+    "concepts",
+    "datasets",
+    "explore",
+    "explorer",
+    "load",
+    "manifold",
+    "metrics",
+    "persistence",
+    "plots",
+    "preparation",
+    "rows",
+    "save",
+    "search",
+    "selection",
+    "set_threads",
+    "solvers",
+    "vectors",
+]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'pellucid' has no attribute {name!r}")
-    home = _PUBLIC[name]
-    module = importlib.import_module(f"pellucid.{home or name}")
-    value = module if home is None else getattr(module, name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, _PUBLIC)

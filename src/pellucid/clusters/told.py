@@ -137,7 +137,7 @@ class TellsOfClusters:
             raise ValueError(f"names holds {len(names)}, but there are {C} clusters.")
         has = labels[:, None] == np.arange(C)
         settings = {"random_state": self.random_state, **settings}
-        model: Any = ConceptSubspaces(**settings)  # type: ignore[operator]
+        model: Any = ConceptSubspaces(**settings)
         return model.fit(as_rows(X), has, concept_names=told_apart(names))
 
     # pictures

@@ -1,16 +1,39 @@
 """Search by concept: a collection of items with their vectors, engines that rank them, and why two items are close."""
 
-from pellucid.search._folder import CollectionError
-from pellucid.search.collection import Collection
-from pellucid.search.engines import ENGINES, Engine, EngineError, make_engine
-from pellucid.search.explanation import Explanation, explain
-from pellucid.search.hits import Hit
-from pellucid.search.pool_quality import PoolReport, pool_report
-from pellucid.search.quantised import TokenPool
-from pellucid.search.query import ConceptSearch
-from pellucid.search.stored import stored_model
-from pellucid.search.tokens import TokenQueries, unit_tokens
+from typing import TYPE_CHECKING
 
+from pellucid._core.lazy import lazily
+
+if TYPE_CHECKING:
+    from pellucid.search._folder import CollectionError
+    from pellucid.search.collection import Collection
+    from pellucid.search.engines import ENGINES, Engine, EngineError, make_engine
+    from pellucid.search.explanation import Explanation, explain
+    from pellucid.search.hits import Hit
+    from pellucid.search.pool_quality import PoolReport, pool_report
+    from pellucid.search.quantised import TokenPool
+    from pellucid.search.query import ConceptSearch
+    from pellucid.search.stored import stored_model
+    from pellucid.search.tokens import TokenQueries, unit_tokens
+
+_HOMES = {
+    "ENGINES": "engines",
+    "Collection": "collection",
+    "CollectionError": "_folder",
+    "ConceptSearch": "query",
+    "Engine": "engines",
+    "EngineError": "engines",
+    "Explanation": "explanation",
+    "Hit": "hits",
+    "PoolReport": "pool_quality",
+    "TokenPool": "quantised",
+    "TokenQueries": "tokens",
+    "explain": "explanation",
+    "make_engine": "engines",
+    "pool_report": "pool_quality",
+    "stored_model": "stored",
+    "unit_tokens": "tokens",
+}
 __all__ = [
     "ENGINES",
     "Collection",
@@ -29,3 +52,5 @@ __all__ = [
     "stored_model",
     "unit_tokens",
 ]
+
+__getattr__, __dir__ = lazily(__name__, _HOMES)
