@@ -1,7 +1,7 @@
 """What a first use costs: importing, asking for help, the first call of each method, and the demo.
 
-Every task runs in a process of its own. Its first run finds no bytecode (in a folder of its own), its second finds what
-the first has left; processor time is that of the whole process.
+Every task runs in a process of its own, in an environment that pip has just filled, with the bytecode that pip writes
+and without any, as it is after an installer that writes none; processor time is that of the whole process.
 """
 
 import json
@@ -10,9 +10,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.harness import circumstances, compare, report
+from benchmarks.install import installed
 
 ROWS = "import numpy as np; X = np.random.default_rng(0).standard_normal((2000, 128)).astype('float32'); "
 SMALL = "import numpy as np; X = np.random.default_rng(0).standard_normal((150, 4)); "
@@ -39,32 +41,42 @@ DEMO = "Finding scenes that share one concept"
 
 
 def run(results: Path) -> None:
-    rows = [*imports()]
-    report("startup", "Start-up", rows, results, "click")
-    lines = [
-        "",
-        "## First calls",
-        "",
-        "Seconds of processor time of the whole process, without any bytecode and with it, as pip writes it.",
-        "",
-    ]
-    lines += ["| task | first | second | allowed |", "| --- | --- | --- | --- |"]
-    found: dict[str, list[float]] = {}
-    for task, (code, allowed) in FIRST.items():
-        found[task] = twice(lambda folder, code=code: processor_seconds([sys.executable, "-c", code], folder))
-        lines.append(f"| {task} | {found[task][0]:.1f} | {found[task][1]:.1f} | {allowed:g} |")
-    first, second = twice(demo)
-    found["demo"] = [*first, *second]
-    lines += ["", "## The demo", "", "Seconds until the table of retrieval is on the screen, and in all.", ""]
-    lines += ["| run | table | all | allowed |", "| --- | --- | --- | --- |"]
-    lines += [
-        f"| {name} | {a:.1f} | {b:.1f} | {most} |"
-        for name, (a, b), most in (("first", first, "6, 15"), ("second", second, "6, 12"))
-    ]
+    report("startup", "Start-up", [*imports()], results, "click")
+    with installed("[plots,explore]") as made:
+        lines, found = first_calls(made.folder / "bin")
     print("\n".join(lines))
     path = results / "startup.md"
     path.write_text(path.read_text(encoding="utf-8").rstrip() + "\n" + "\n".join(lines) + "\n", encoding="utf-8")
     (results / "startup-first.json").write_text(json.dumps({**circumstances(), "found": found}, indent=1) + "\n")
+
+
+def first_calls(programs: Path) -> tuple[list[str], dict[str, list[float]]]:
+    """The lines of the report, and the figures, of an environment."""
+    python, ours = str(programs / "python"), str(programs / "pellucid")
+    lines = ["", "## First calls", ""]
+    lines += ["Seconds of processor time of the whole process, in an environment that pip has just filled.", ""]
+    lines += ["| task | as installed | without bytecode | allowed |", "| --- | --- | --- | --- |"]
+    found: dict[str, list[float]] = {}
+    for task, (code, allowed) in FIRST.items():
+        found[task] = both(lambda environment, code=code: processor_seconds([python, "-c", code], environment))
+        lines.append(f"| {task} | {found[task][0]:.1f} | {found[task][1]:.1f} | {allowed:g} |")
+    plain = os.environ.copy()
+    runs = {"first": demo(ours, plain), "second": demo(ours, plain), "without bytecode": both_demo(ours)}
+    lines += ["", "## The demo", "", "Seconds until the table of retrieval is on the screen, and in all.", ""]
+    lines += ["| run | table | all | allowed |", "| --- | --- | --- | --- |"]
+    allowed_all = {"first": "6, 15", "second": "6, 12", "without bytecode": "–"}
+    lines += [f"| {name} | {a:.1f} | {b:.1f} | {allowed_all[name]} |" for name, (a, b) in runs.items()]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([ours, "demo", "--no-serve", "--output", f"{folder}/demo"], check=True, capture_output=True)
+        asked = ["--item", "0", "--model", f"{folder}/demo/model.safetensors", "--concept", "animal"]
+        costs = {
+            "by concept": processor_seconds([ours, "search", f"{folder}/demo/collection", *asked], plain),
+            "as a whole": processor_seconds([ours, "search", f"{folder}/demo/collection", "--item", "0"], plain),
+            "`import sklearn.base`": processor_seconds([python, "-c", "import sklearn.base"], plain),
+        }
+    lines += ["", "## One search from the command line", "", "Seconds of processor time, 3 000 rows of 384.", ""]
+    lines += ["| search | seconds |", "| --- | --- |", *(f"| {name} | {s:.2f} |" for name, s in costs.items())]
+    return lines, {**found, **{f"demo, {name}": [*times] for name, times in runs.items()}, "search": [*costs.values()]}
 
 
 def imports():
@@ -84,32 +96,31 @@ def script() -> str:
     return str(Path(sys.executable).parent / "pellucid")
 
 
-def twice(measure):
-    """What a measurement gives with a new folder for bytecode, and with the same folder again."""
-    with tempfile.TemporaryDirectory() as folder:
-        return [measure(folder), measure(folder)]
+def both(measure: Callable[[dict[str, str]], float]) -> list[float]:
+    """What a measurement gives with the bytecode that is there, and with none."""
+    with tempfile.TemporaryDirectory() as empty:
+        return [measure(os.environ.copy()), measure({**os.environ, "PYTHONPYCACHEPREFIX": empty})]
 
 
-def environment(folder: str) -> dict[str, str]:
-    """That of this process, but for where bytecode is, which is written whatever is said outside."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPYCACHEPREFIX": folder}
+def both_demo(ours: str) -> tuple[float, float]:
+    with tempfile.TemporaryDirectory() as empty:
+        return demo(ours, {**os.environ, "PYTHONPYCACHEPREFIX": empty})
 
 
-def processor_seconds(command: list[str], folder: str) -> float:
+def processor_seconds(command: list[str], environment: dict[str, str]) -> float:
     before = os.times()
-    subprocess.run(command, check=True, capture_output=True, env=environment(folder))
+    subprocess.run(command, check=True, capture_output=True, env=environment)
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def demo(folder: str) -> tuple[float, float]:
+def demo(ours: str, environment: dict[str, str]) -> tuple[float, float]:
     """Seconds of the demo until its table is there, and until it ends."""
     with tempfile.TemporaryDirectory() as output:
         started, table = time.perf_counter(), float("nan")
-        command = [script(), "demo", "--no-serve", "--output", f"{output}/demo"]
+        command = [ours, "demo", "--no-serve", "--output", f"{output}/demo"]
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env={**environment(folder), "PYTHONUNBUFFERED": "1"}
+            command, stdout=subprocess.PIPE, text=True, env={**environment, "PYTHONUNBUFFERED": "1"}
         )
         assert process.stdout is not None
         for line in process.stdout:
