@@ -36,6 +36,8 @@ sanitize: $(VENV)/.dev
 # damaged files by the thousand, and hours of reads and writes; see docs/reliability.md
 fuzz: $(VENV)/.dev
 	$(BIN)/python tests/support/fuzz.py 100000
+	-$(BIN)/python -m pip install --quiet atheris  # has no wheel for some systems
+	$(BIN)/python tests/support/fuzz_guided.py 100000
 	$(BIN)/python tests/support/fuzz_faces.py 100000
 	$(BIN)/python tests/support/pathological.py
 	$(BIN)/python tests/support/interrupted.py 50

@@ -133,12 +133,6 @@ def damaged(content, rng):
 
 def attempt(kind, folder, files, seed):
     """Read one damaged file; True if it was read, False if it was refused in a sentence."""
-    import pellucid
-    from pellucid._core.checkpoint import Checkpoint
-    from pellucid.persistence import ModelFileError
-    from pellucid.search import Collection, CollectionError
-    from pellucid.vectors import VectorFileError, read
-
     rng = np.random.default_rng([KINDS.index(kind), seed])
     name, content = files[rng.integers(len(files))]
     if kind == "collection":
@@ -146,6 +140,17 @@ def attempt(kind, folder, files, seed):
             (folder / other).write_bytes(whole)
     path = folder / name
     path.write_bytes(damaged(content, rng))
+    return read_all(kind, path)
+
+
+def read_all(kind, path):
+    """Read a file, or the collection that it stands in, to its last row; False if it was refused in a sentence."""
+    import pellucid
+    from pellucid._core.checkpoint import Checkpoint
+    from pellucid.persistence import ModelFileError
+    from pellucid.search import Collection, CollectionError
+    from pellucid.vectors import VectorFileError, read
+
     try:
         if kind == "model":
             pellucid.load(path)
@@ -155,7 +160,7 @@ def attempt(kind, folder, files, seed):
             except ValueError as error:
                 raise ModelFileError(str(error)) from error
         elif kind == "collection":
-            opened = Collection.open(folder)
+            opened = Collection.open(path.parent)
             opened.search(ROWS[:1], 3)
             [opened.item(int(p)) for p in range(len(opened._now.rows))]
         else:
