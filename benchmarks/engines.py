@@ -83,12 +83,11 @@ def problems() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 def server() -> Iterator[str]:
     from support.servers import Postgres  # of the tests
 
-    with tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as folder:
-        postgres = Postgres(folder)
-        try:
-            yield postgres.dsn
-        finally:
-            postgres.stop()
+    postgres = Postgres()
+    try:
+        yield postgres.dsn
+    finally:
+        postgres.stop()
 
 
 def rows(pool: np.ndarray, queries: np.ndarray, dsn: str) -> Iterator[list[str]]:

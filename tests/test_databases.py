@@ -44,9 +44,9 @@ def need(name):
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
+def postgres():
     need("postgres")
-    server = Postgres(tmp_path_factory.mktemp("postgres"))
+    server = Postgres()
     yield server
     server.stop()
 
@@ -273,7 +273,7 @@ def test_what_a_database_has_is_not_sent_again(tmp_path, rng, options, setting, 
 @pytest.fixture(scope="module", params=["postgres", "milvus"])
 def killable(request, tmp_path_factory):
     need(request.param)
-    server = {"postgres": Postgres, "milvus": Milvus}[request.param](tmp_path_factory.mktemp("killable"))
+    server = Postgres() if request.param == "postgres" else Milvus(tmp_path_factory.mktemp("killable"))
     yield request.param, server
     server.stop()
 

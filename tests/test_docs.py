@@ -27,14 +27,14 @@ def test_every_python_block_runs(page, tmp_path, monkeypatch):
     if "sentence_transformers" in page.read_text(encoding="utf-8"):
         pytest.importorskip("PIL", reason="Pillow is not installed")
         standins.put_in_place(monkeypatch, tmp_path)
-    with database(page, tmp_path, monkeypatch):
+    with database(page, monkeypatch):
         namespace = {}
         for block in blocks:
             exec(compile(block, str(page), "exec"), namespace)
 
 
 @contextmanager
-def database(page, folder, monkeypatch):
+def database(page, monkeypatch):
     """A server of its own for a page that asks for one."""
     if "DATABASE_URL" not in page.read_text(encoding="utf-8"):
         yield
@@ -43,7 +43,7 @@ def database(page, folder, monkeypatch):
         pytest.importorskip(package, reason=f"{package} is not installed")
     from support.servers import Postgres
 
-    server = Postgres(folder / "server")
+    server = Postgres()
     monkeypatch.setenv("DATABASE_URL", server.dsn)
     try:
         yield

