@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,25 @@ def test_help_names_every_command():
         described = CliRunner().invoke(group, [name, "--help"])
         assert described.exit_code == 0
         assert "Example" in described.output
+
+
+def test_alone_it_greets_with_things_to_try():
+    result = CliRunner().invoke(group, [])
+    assert result.exit_code == 0
+    for line in ("pellucid demo", "pellucid explore", "pellucid discover", "pellucid --help"):
+        assert line in result.output
+    for words in re.findall(r"^  pellucid (\w+)", result.output, re.M):
+        assert words in COMMANDS
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [(["serch"], "search"), (["conceps"], "concepts"), (["concepts", "ft"], "fit"), (["clusters", "fti"], "fit")],
+)
+def test_a_command_that_is_not_there_is_told_what_was_meant(words, meant):
+    result = CliRunner().invoke(group, words)
+    assert result.exit_code == 2
+    assert f"There is no command {words[-1]!r}: did you mean {meant!r}?" in result.output
 
 
 def test_version():
@@ -216,7 +236,11 @@ def test_demo_does_not_touch_a_foreign_folder(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
-    [(["nonsense"], "No such command 'nonsense'"), (["--threads", "0", "demo"], "--threads"), (["demo", "x"], "extra")],
+    [
+        (["nonsense"], "There is no command 'nonsense'"),
+        (["--threads", "0", "demo"], "--threads"),
+        (["demo", "x"], "extra"),
+    ],
 )
 def test_misuse_exits_with_two(arguments, sentence):
     result = run(*arguments)

@@ -51,6 +51,11 @@ def database(page, monkeypatch):
         server.stop()
 
 
+def test_no_page_has_a_name_that_sphinx_writes_over():
+    taken = {"search", "genindex", "modindex", "py-modindex", "index.html"}
+    assert not {path.stem for path in (ROOT / "docs").glob("*.md")} & taken
+
+
 def test_the_documentation_builds_without_a_warning(tmp_path):
     pytest.importorskip("sphinx", reason="the documentation tools are not installed")
     pytest.importorskip("myst_parser", reason="the documentation tools are not installed")

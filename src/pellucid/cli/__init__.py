@@ -15,6 +15,7 @@ import click
 
 from pellucid import __version__
 from pellucid._core import interrupts
+from pellucid._core.hints import did_you_mean
 
 # command -> (module in this package, line in the help); the help shows without importing any of them
 COMMANDS = {
@@ -51,16 +52,39 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.table and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"There is no command {args[0]!r}: {did_you_mean(args[0], self.table)}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, self.table[name][1]) for name in sorted(self.table)])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+GREETING = """\
+Pellucid takes vectors apart into parts that people can read. Three things to try:
+
+  pellucid demo                      what 3 000 scenes are made of, searched by concept
+  pellucid explore vectors.parquet   a map of your own vectors, in a browser
+  pellucid discover vectors.parquet -o concepts.safetensors
+                                     concepts in them that nobody labelled, with names
+
+pellucid --help lists all commands."""
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, "-V", "--version", prog_name="pellucid")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads to use; all cores if not given.")
-def group(debug: bool, threads: int | None) -> None:
+@click.pass_context
+def group(ctx: click.Context, debug: bool, threads: int | None) -> None:
     """Take vectors apart into parts that people can read.
 
     \b
@@ -74,6 +98,8 @@ def group(debug: bool, threads: int | None) -> None:
         from pellucid.solvers import set_threads
 
         set_threads(threads)
+    if ctx.invoked_subcommand is None:
+        click.echo(GREETING)
 
 
 def main() -> None:
