@@ -259,6 +259,22 @@ def test_search_is_what_the_library_finds(model, collection):
         np.testing.assert_allclose([s["score"] for s in said], [hit.score for hit in hits], atol=1e-6)
 
 
+def test_trace_is_what_the_library_traces(model, collection):
+    search = ConceptSearch(Collection.open(collection), pellucid.load(model))
+    expected = [search.search("item 3", k=30)[-1].id, "nowhere"]
+    arguments = ["trace", collection, "-m", model, "--item", "item 3", "-k", 4, "-e", expected[0], "-e", expected[1]]
+    for options, settings in (
+        ([], {}),
+        (["-c", "animal", "--without", "person", "--diverse"],
+         {"concept": "animal", "without": "person", "diverse": True}),
+    ):  # fmt: skip
+        traced = search.trace("item 3", expected, k=4, **settings).to_dict()
+        assert found(*arguments, *options)["items"] == json.loads(json.dumps(traced["items"]))
+    shown = run(*arguments).stdout
+    assert "why:" in shown
+    assert "not in the collection" in shown
+
+
 def test_explanations_add_up(model, collection, files):
     words = ["--words", files / "words.parquet"]
     for hit in found("search", collection, "-m", model, "--item", "item 3", "-k", 3, "--explain", *words):

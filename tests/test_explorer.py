@@ -50,6 +50,19 @@ def floats(reply, dtype="<f4"):
     return np.frombuffer(reply.content, dtype)
 
 
+def test_trace_is_what_the_library_traces(demo, client):
+    _, collection, model = demo
+    ids = collection.ids
+    asked = {"x": ids[0], "expected": [ids[-1], ids[7], "nowhere"], "concept": NAMES[0], "k": 5}
+    reply = client.post("/api/trace", json=asked)
+    assert reply.status_code == 200, reply.text
+    assert reply.json() == json.loads(json.dumps(
+        ConceptSearch(collection, model).trace(ids[0], asked["expected"], NAMES[0], 5).to_dict()
+    ))  # fmt: skip
+    assert client.post("/api/trace", json={**asked, "expected": ids[:17]}).status_code == 422
+    assert client.post("/api/trace", json={**asked, "x": "nowhere"}).status_code == 404
+
+
 def test_collection_and_status_say_what_there_is(client):
     info = client.get("/api/collection").json()
     assert (info["count"], info["dimension"], info["concepts"]) == (60, 12, NAMES)

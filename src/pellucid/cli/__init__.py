@@ -32,6 +32,7 @@ COMMANDS = {
     "manifold": ("manifold", "Embed vectors, images or words, without any network."),
     "search": ("search", "Search a collection, by one concept of an item if you like."),
     "select": ("select", "Choose a few rows that are unlike each other."),
+    "trace": ("trace", "Say why a search found an item or not, and what would bring it in."),
 }
 
 

@@ -26,6 +26,7 @@ from pellucid.explorer.turns import Busy
 PAGE = Path(__file__).parent / "page"
 VIEWS = ("/", "/map", "/item", "/concepts", "/structure")
 MOST_DRAWN = 48  # items in an analogram: more cannot be read, nor assigned while somebody waits
+MOST_TRACED = 16  # items at a time: each is searched for again, several times
 LOG = logging.getLogger("pellucid.explorer")
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": s.Problem, "description": text}
@@ -176,6 +177,17 @@ def _add_searching(app: FastAPI, state: State, limits: Limits) -> None:
         if len(others) > limits.batch:
             raise ValueError(f"At most {limits.batch} items are explained at a time.")
         return {"explanations": state.explain(asked.x, others, asked.concept, asked.without, asked.score, asked.words)}
+
+    @app.post("/api/trace", response_model=s.TraceOut, responses=PROBLEMS)
+    def trace(asked: s.TraceRequest) -> Any:
+        """Why a search for x shows each expected item or not, and the smallest change that would bring it in."""
+        expected = [asked.expected] if isinstance(asked.expected, str) else asked.expected
+        if asked.k > limits.k:
+            raise ValueError(f"k is at most {limits.k}.")
+        if len(expected) > MOST_TRACED:
+            raise ValueError(f"At most {MOST_TRACED} items are traced at a time.")
+        options = asked.model_dump(exclude={"x", "expected"})
+        return state.trace(asked.x, expected, **options)
 
 
 def _add_concepts(app: FastAPI, state: State, limits: Limits) -> None:

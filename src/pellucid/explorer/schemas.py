@@ -122,6 +122,63 @@ class Explanations(BaseModel):
     explanations: list[ExplanationOut]
 
 
+class TraceRequest(Strict):
+    x: Id | Vector = Field(description="What was searched for: the id of an item, or a vector.")
+    expected: Id | Annotated[list[Id], Field(min_length=1)] = Field(description="Items that should have been found.")
+    concept: Names | None = Field(None, description="As in the search; so are the next four.")
+    without: Names | None = None
+    k: int = Field(20, ge=1)
+    diverse: bool = False
+    score: Literal["presence", "projection"] | None = None
+    source: Name | None = Field(None, description="The column that says where items come from; all that may if none.")
+
+
+class CauseOut(BaseModel):
+    kind: str = Field(
+        description='"shown", "missing", "query", "filter", "shortlist", "diversity", "vector", "near-duplicates", '
+        '"source", "concept", or "further away": nothing is wrong.'
+    )
+    about: str | None = Field(description="The concept, the source as column=value, or the item that is repeated.")
+    says: str
+    rank: int | None = Field(description="Where the item would stand without it.")
+
+
+class ChangeOut(BaseModel):
+    says: str
+    options: dict[str, Any] = Field(description="What to ask /api/search for instead.")
+    rank: int = Field(description="Where the item then stands among the hits.")
+    kept: int = Field(description="How many of the hits stay.")
+    cost: float = Field(description="How much the list changes.")
+
+
+class TracedItemOut(BaseModel):
+    """score = Σ terms; Σ behind is how far it is behind the mean of the hits before it."""
+
+    id: str
+    rank: int | None
+    score: float | None
+    shown: bool
+    terms: dict[str, float]
+    behind: dict[str, float]
+    displaced_by: list[str]
+    causes: list[CauseOut] = Field(description="Why it stands where it does, the first cause first.")
+    changes: list[ChangeOut] = Field(description="What brings it in, the smallest change first; each was tried.")
+
+
+class RankedOut(BaseModel):
+    rank: int
+    score: float
+    id: str
+
+
+class TraceOut(BaseModel):
+    k: int
+    ranked: int = Field(description="How many items were ranked.")
+    options: dict[str, Any]
+    hits: list[RankedOut]
+    items: list[TracedItemOut]
+
+
 class Caption(BaseModel):
     word: str
     left: float = Field(description="Length of what is left of the word's unit vector outside the cone.")

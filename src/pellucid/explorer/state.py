@@ -187,6 +187,16 @@ class State:
             for e in found
         ]
 
+    def trace(self, x: Any, expected: list[str], **options: Any) -> dict[str, Any]:
+        """Why a search shows items or not."""
+        if any(options[name] is not None for name in ("concept", "without", "score")):
+            self._need_model()
+        if isinstance(x, str):
+            self.items.position(x)
+        query = x if isinstance(x, str) else self._vector(x)
+        with self._dear.one():
+            return self.searcher.trace(query, expected, **options).to_dict()
+
     def _vector(self, x: list[Any]) -> NDArray[np.float64]:
         """A vector or a batch of them, checked: the sizes and lengths that cannot be searched for are said."""
         try:

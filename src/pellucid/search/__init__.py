@@ -6,6 +6,8 @@ from pellucid._core.lazy import lazily
 
 if TYPE_CHECKING:
     from pellucid.search._folder import CollectionError
+    from pellucid.search.causes import Cause
+    from pellucid.search.changes import Change
     from pellucid.search.collection import Collection
     from pellucid.search.engines import ENGINES, Engine, EngineError, make_engine
     from pellucid.search.explanation import Explanation, explain
@@ -15,9 +17,12 @@ if TYPE_CHECKING:
     from pellucid.search.query import ConceptSearch
     from pellucid.search.stored import stored_model
     from pellucid.search.tokens import TokenQueries, unit_tokens
+    from pellucid.search.tracing import Trace, TracedItem, trace
 
 _HOMES = {
     "ENGINES": "engines",
+    "Cause": "causes",
+    "Change": "changes",
     "Collection": "collection",
     "CollectionError": "_folder",
     "ConceptSearch": "query",
@@ -28,14 +33,19 @@ _HOMES = {
     "PoolReport": "pool_quality",
     "TokenPool": "quantised",
     "TokenQueries": "tokens",
+    "Trace": "tracing",
+    "TracedItem": "tracing",
     "explain": "explanation",
     "make_engine": "engines",
     "pool_report": "pool_quality",
     "stored_model": "stored",
+    "trace": "tracing",
     "unit_tokens": "tokens",
 }
 __all__ = [
     "ENGINES",
+    "Cause",
+    "Change",
     "Collection",
     "CollectionError",
     "ConceptSearch",
@@ -46,10 +56,13 @@ __all__ = [
     "PoolReport",
     "TokenPool",
     "TokenQueries",
+    "Trace",
+    "TracedItem",
     "explain",
     "make_engine",
     "pool_report",
     "stored_model",
+    "trace",
     "unit_tokens",
 ]
 

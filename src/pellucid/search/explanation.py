@@ -14,6 +14,9 @@ from pellucid.concepts.base import ALL
 from pellucid.concepts.presence import Presence
 from pellucid.search.wanted import Wanted
 
+# what the last lines of an explanation are called
+IN_NONE, LIKELY = "not in any concept", "how likely it has what was asked for"
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -90,9 +93,9 @@ class Explanation:
             if abs(self.terms[j]) >= 0.0005:  # what rounds to nothing is left out
                 about = f"  ({', '.join(self.words[j])})" if self.words[j] else ""
                 lines.append(f"  {self.terms[j]:+.3f}  {self.names[j]}{about}")
-        lines.append(f"  {self.residual:+.3f}  not in any concept ({self.residual_share:.0%} of all parts)")
+        lines.append(f"  {self.residual:+.3f}  {IN_NONE} ({self.residual_share:.0%} of all parts)")
         if self.presence:
-            lines.append(f"  {self.presence:+.3f}  how likely it has what was asked for")
+            lines.append(f"  {self.presence:+.3f}  {LIKELY}")
         return "\n".join(lines)
 
 
@@ -186,6 +189,28 @@ def explain_wanted(
     likely = want.presence(y, presence)
     words = _named(cones, terms, codes[0], vocabulary, top)
     return Explanation(list(cones.names), terms, close - float(terms.sum()), close + likely, words, likely)
+
+
+def score_terms(
+    cones: Cones, want: Wanted, rows: NDArray[Any], presence: Presence | None
+) -> tuple[list[str], NDArray[np.float64]]:
+    """The same sums for many items (n, d): what each line of an explanation is called, and its terms (n, S + 2), whose
+    last two columns are what no concept accounts for, and the probabilities."""
+    items = unit_rows(rows.astype(np.float64))
+    q = want.vectors.astype(np.float64)
+    whole = want.is_whole
+    q = unit_rows(q) if whole else q
+    allowed = _active(items, presence, None)
+    if isinstance(allowed, np.ndarray):
+        allowed[:, [j for _, j, _ in want.likely]] = True
+    queries = np.broadcast_to(q, items.shape)
+    terms = cones.terms(items, queries, cones.encode(items, allowed))
+    if whole:
+        codes = cones.encode(q, _active(q, presence, None))
+        terms = 0.5 * (terms + cones.terms(queries, items, np.broadcast_to(codes, (len(items), codes.shape[1]))))
+    rest = items @ q[0] - terms.sum(axis=1)
+    likely = want.presence_of(rows, presence)
+    return [*map(str, cones.names), IN_NONE, LIKELY], np.column_stack([terms, rest, likely])
 
 
 def _active(rows: NDArray[Any], presence: Presence | None, active: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,11 @@ from pellucid.search.collection import Collection
 from pellucid.search.explanation import Explanation, explain_cosine, explain_wanted
 from pellucid.search.hits import Hit
 from pellucid.search.stored import stored_model
-from pellucid.search.wanted import ALL_OF_IT, Asked, Learned, Names, Seen, Wanted, composed, wanted, weights_of
+from pellucid.search.wanted import Asked, Learned, Names, Seen, Wanted, composed, wanted, weights_of
 from pellucid.selection import diversify
+
+if TYPE_CHECKING:
+    from pellucid.search.tracing import Trace
 
 # a diverse list is chosen from this many times as many hits, and at least from so many
 DIVERSE_FROM, DIVERSE_LEAST = 5, 50
@@ -129,16 +132,8 @@ class ConceptSearch:
         ValueError
             If a concept or an item is not known, or there is no model that knows concepts.
         """
-        if is_composed(x):
-            if concept is not None or without is not None:
-                raise ValueError("A query made of parts names its concepts in the parts.")
-            want, own = self._composed(x, score)
-            names: list[str] = []
-        else:
-            asked = self._asked(concept, without, score)
-            query, position = self._query(x)
-            want, own, names = wanted(query, asked, self._presence), [position], asked.names
-        most = max(DIVERSE_FROM * k, DIVERSE_LEAST) if diverse else k
+        want, own, names = self._looked_for(x, concept, without, score)
+        most = listed(k, diverse)
         here = [position for position in own if position is not None]
         results = []
         for i, (positions, scores) in enumerate(self._ranked(want, most + len(here), where)):
@@ -178,7 +173,7 @@ class ConceptSearch:
         True
         """
         n, d = len(self.collection), self.collection.dimension
-        most = max(DIVERSE_FROM * k, DIVERSE_LEAST) if diverse else k
+        most = listed(k, diverse)
         ranked = max(SHORTLIST_LEAST, SHORTLIST_FROM * most) if self._presence is not None else most
         chosen = min(most, n) * min(k, n) * (d + min(k, n) / 2) if diverse else 0.0
         return queries * (n * d + min(ranked, n) * d + chosen + HIT * min(k, n))
@@ -297,6 +292,78 @@ class ConceptSearch:
             want = wanted(self._query(x)[0], self._asked(concept, without, score), self._presence)
         return self._explained(want, self._query(y)[0], vocabulary, top, active)
 
+    def trace(
+        self,
+        query: Any,
+        expected: Any,
+        concept: Any = None,
+        k: int = 20,
+        diverse: bool = False,
+        *,
+        without: Any = None,
+        score: str | None = None,
+        where: Any = None,
+        source: str | None = None,
+    ) -> Trace:
+        """Say why expected items were found or not, and the smallest change that would bring each in.
+
+        Parameters
+        ----------
+        query : str, array-like of shape (d,), or list of tuple
+            What was searched for: one query, as for :meth:`search`.
+        expected : str or list of str
+            Ids of the items that should have been found.
+        concept : str, WordConcept, list or dict, default=None
+            As in that search; so are the next five.
+        k : int, default=20
+            Most hits.
+        diverse : bool, default=False
+            Whether they were chosen so that they differ.
+        without : str, WordConcept or list, default=None
+            Concepts that were kept out.
+        score : {"presence", "projection"}, default=None
+            How concepts counted.
+        where : object, default=None
+            The filter.
+        source : str, default=None
+            The column that says where items come from. None looks at each column of few different values.
+
+        Returns
+        -------
+        Trace
+            Rank, score, terms, causes and changes of each expected item; print it.
+
+        Raises
+        ------
+        ValueError
+            If the query is a batch, or something of the search is not known.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from pellucid.search import Collection, ConceptSearch
+        >>> search = ConceptSearch(Collection.create(mkdtemp(), [[9, 1], [8, 1], [7, 1], [1, 9]]))
+        >>> found = search.trace([1, 0], "3", k=3).items[0]
+        >>> found.rank, found.cause.kind, found.changes[0].options
+        (4, 'further away', {'k': 4})
+        """
+        from pellucid.search.tracing import trace
+
+        asked = {"concept": concept, "without": without, "score": score, "where": where}
+        return trace(self, query, expected, k=k, diverse=diverse, source=source, **asked)
+
+    def _looked_for(
+        self, x: Any, concept: Any, without: Any, score: str | None
+    ) -> tuple[Wanted, list[int | None], list[str]]:
+        """What a search looks for, the positions of the items it starts from, and the model's concepts it goes by."""
+        if is_composed(x):
+            if concept is not None or without is not None:
+                raise ValueError("A query made of parts names its concepts in the parts.")
+            return *self._composed(x, score), []
+        asked = self._asked(concept, without, score)
+        query, position = self._query(x)
+        return wanted(query, asked, self._presence), [position], asked.names
+
     # ranking
 
     def _ranked(self, want: Wanted, k: int, where: Any) -> list[tuple[NDArray[np.int64], NDArray[Any]]]:
@@ -361,7 +428,7 @@ class ConceptSearch:
             raise ValueError("There is no model: concepts are needed to say why two items are close.")
         row, words = self._rows([other]) if isinstance(other, int) else other, vocabulary or self.vocabulary
         cones, presence = self.stored.cones, self._presence
-        if len(want.aspects) == 1 and want.aspects[0][0] == ALL_OF_IT and not want.likely:
+        if want.is_whole:
             return explain_cosine(cones, want.vectors, row, presence, active, words, top)
         return explain_wanted(cones, want, row, presence, active, words, top)
 
@@ -434,6 +501,11 @@ class ConceptSearch:
         if self.stored is None:
             return rows if self._before is None else np.asarray(self._before.transform(rows))
         return np.asarray(self.stored.cones.filtered(self.stored.prepare(rows), concept or None))
+
+
+def listed(k: int, diverse: bool) -> int:
+    """How many hits a list of k is chosen from."""
+    return max(DIVERSE_FROM * k, DIVERSE_LEAST) if diverse else k
 
 
 def is_composed(x: Any) -> bool:

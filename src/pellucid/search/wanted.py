@@ -114,7 +114,16 @@ class Wanted:
 
     def presence(self, candidate: NDArray[Any], presence: Presence | None) -> float:
         """What probabilities add to the score of one candidate (1, d): Σ_j u_j p_j."""
-        return float(sum(term[0] for term in self._likely_terms(candidate, presence)))
+        return float(self.presence_of(candidate, presence)[0])
+
+    def presence_of(self, candidates: NDArray[Any], presence: Presence | None) -> NDArray[Any]:
+        """The same of many (n, d)."""
+        return np.asarray(sum(self._likely_terms(candidates, presence), np.zeros(len(candidates))))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of a row is looked for, and nothing else."""
+        return len(self.aspects) == 1 and self.aspects[0][0] == ALL_OF_IT and not self.likely
 
     def _likely_terms(self, candidates: NDArray[Any], presence: Presence | None) -> list[NDArray[Any]]:
         if not self.likely:

@@ -148,6 +148,23 @@ class Engine(ABC):
         """
         return self.search(queries, k if center is None else max(k, ROUGHLY), where)[0]
 
+    def leaving_out(self, column: str, value: Any) -> Any:
+        """Write a filter that lets all items pass but those with a value in a column.
+
+        Parameters
+        ----------
+        column : str
+            The column.
+        value : str, int, float or bool
+            The value.
+
+        Returns
+        -------
+        object
+            What :meth:`search` takes as ``where``, in the engine's own language.
+        """
+        return [(column, "!=", value)]
+
 
 def make_engine(name: str, /, **options: Any) -> Engine:
     """Make the engine of that name.

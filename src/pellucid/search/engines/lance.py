@@ -191,6 +191,10 @@ class LanceEngine(DatabaseEngine):
     def _lists(self, held: LoadedRows) -> int:
         return self.lists or max(1, int(np.sqrt(len(held.rows))))
 
+    def leaving_out(self, column: str, value: Any) -> Any:
+        told = str(value).lower() if not isinstance(value, str) else "'" + value.replace("'", "''") + "'"
+        return f"`{column}` IS NULL OR `{column}` <> {told}"
+
     def _nearest(self, queries: Singles, k: int, where: Any, exact: bool) -> list[Positions]:
         return [self._nearest_to(query, k, where, exact) for query in queries]
 

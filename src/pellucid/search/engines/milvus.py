@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -113,6 +114,9 @@ class MilvusEngine(GraphEngine):
             client.load_collection(self.name, timeout=self.timeout)
         client.flush(self.name, timeout=self.timeout)  # rows that were not written out are not in the index
         self._record(after)
+
+    def leaving_out(self, column: str, value: Any) -> Any:
+        return f"{column} != {json.dumps(value, ensure_ascii=False)}"
 
     def _nearest(self, queries: Singles, k: int, where: Any, exact: bool) -> list[Positions]:
         if k > MOST:

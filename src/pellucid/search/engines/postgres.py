@@ -232,6 +232,10 @@ class PostgresEngine(DatabaseEngine):
 
     # searching
 
+    def leaving_out(self, column: str, value: Any) -> Any:
+        told = str(value).lower() if isinstance(value, bool) else str(value)  # as jsonb has it
+        return "item->>%s IS DISTINCT FROM %s", [column, told]
+
     def _nearest(self, queries: Singles, k: int, where: Any, exact: bool) -> list[Positions]:
         condition, values = (where, []) if where is None or isinstance(where, str) else (where[0], list(where[1]))
         # a condition without values is taken as it stands, percent signs too

@@ -110,6 +110,9 @@ class QdrantEngine(GraphEngine):
             self._there().update_collection(self.name, hnsw_config=self._graph())
         self._record(after)
 
+    def leaving_out(self, column: str, value: Any) -> Any:
+        return {"must_not": [{"key": column, "match": {"value": value}}]}
+
     def _nearest(self, queries: Singles, k: int, where: Any, exact: bool) -> list[Positions]:
         models = self._models
         params = None  # local mode looks at all rows in any case
