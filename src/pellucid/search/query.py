@@ -342,7 +342,7 @@ class ConceptSearch:
         --------
         >>> from tempfile import mkdtemp
         >>> from pellucid.search import Collection, ConceptSearch
-        >>> search = ConceptSearch(Collection.create(mkdtemp(), [[9, 1], [8, 1], [7, 1], [1, 9]]))
+        >>> search = ConceptSearch(Collection.create(mkdtemp(), [[9, 1], [8, 5], [5, 8], [1, 9]]))
         >>> found = search.trace([1, 0], "3", k=3).items[0]
         >>> found.rank, found.cause.kind, found.changes[0].options
         (4, 'further away', {'k': 4})

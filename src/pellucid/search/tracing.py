@@ -108,9 +108,9 @@ class Trace:
     --------
     >>> from tempfile import mkdtemp
     >>> from pellucid.search import Collection, ConceptSearch
-    >>> search = ConceptSearch(Collection.create(mkdtemp(), [[9, 1], [8, 1], [7, 1], [1, 9]]))
+    >>> search = ConceptSearch(Collection.create(mkdtemp(), [[9, 1], [8, 5], [5, 8], [1, 9]]))
     >>> print(search.trace([1, 0], ["1", "3"], k=2))  # doctest: +ELLIPSIS
-    1: rank 2, score +0.992
+    1: rank 2, score +0.848
       why:  It is among the hits.
     ...
     """
@@ -220,7 +220,7 @@ def trace(
     --------
     >>> from tempfile import mkdtemp
     >>> from pellucid.search import Collection, ConceptSearch, trace
-    >>> search = ConceptSearch(Collection.create(mkdtemp(), [[9, 1], [8, 1], [7, 1], [1, 9]]))
+    >>> search = ConceptSearch(Collection.create(mkdtemp(), [[9, 1], [8, 5], [5, 8], [1, 9]]))
     >>> trace(search, [1, 0], "2", k=3).items[0].shown
     True
     """
