@@ -69,6 +69,8 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/mypy --strict --package pellucid.solvers
 	$(BIN)/python tools/docstrings.py
+	# the second list has words for which there is a plainer one
+	$(BIN)/codespell -D - -D tools/style.txt README.md CHANGELOG.md CONTRIBUTING.md docs src benchmarks reproductions web/src
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
