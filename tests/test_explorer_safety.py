@@ -9,6 +9,7 @@ import pytest
 from hypothesis.errors import Unsatisfiable
 
 import pellucid
+from pellucid._core.addresses import is_local
 from support.explorer_data import NAMES, planted, small_collection, small_model
 from support.waiting import PATIENCE
 
@@ -19,7 +20,7 @@ from fastapi.testclient import TestClient  # noqa: E402
 
 from pellucid.explorer import Limits, create_app, explore  # noqa: E402
 from pellucid.explorer import middleware as guard_module  # noqa: E402
-from pellucid.explorer.limits import check_token, is_any_address, is_local  # noqa: E402
+from pellucid.explorer.limits import check_token, is_any_address  # noqa: E402
 
 LOCAL = "http://127.0.0.1:8750"
 EXAMPLES = int(os.environ.get("PELLUCID_FUZZ", "8"))  # for each route, well-formed and not

@@ -163,7 +163,7 @@ def test_vectors_items_and_texts_are_the_same_query(tmp_path):
     X, Y = raw_rows()
     model = ConceptSubspaces(3, random_state=0).fit(X, Y, NAMES)
     search = ConceptSearch(
-        Collection.create(tmp_path / "c", X), model, embed=lambda texts: X[[int(t[1:]) for t in texts]]
+        Collection.create(tmp_path / "c", X), model, encoder=lambda texts: X[[int(t[1:]) for t in texts]]
     )
     for asked in ({}, {"concept": "b"}, {"without": "a"}, {"diverse": True}):
         item = [hit.position for hit in search.search("5", k=8, **asked)]

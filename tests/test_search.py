@@ -351,7 +351,7 @@ def test_queries_in_words(world):
     plain = ConceptSearch(collection, model)
     with pytest.raises(ValueError, match="There is no item 'a dog'; to search by text"):
         plain.search("a dog")
-    worded = ConceptSearch(collection, model, embed=lambda texts: X[: len(texts)])
+    worded = ConceptSearch(collection, model, encoder=lambda texts: X[: len(texts)])
     assert worded.search("a dog", k=1)[0].position == 0
     with pytest.raises(ValueError, match=r"A query has 384 numbers, but this one has shape \(3,\)"):
         plain.search(np.ones(3))

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from pellucid.cli._common import read_words
+from pellucid.cli._encoders import encoder_options, made_encoder
 
 PORT = 8750
 
@@ -60,6 +61,7 @@ class ImageShape(click.ParamType):
     type=ImageShape(),
     help="Height and width if the vectors are pictures, such as 28x28 or 32x32x3: parts and atoms are shown so.",
 )
+@encoder_options
 @click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
 def command(
     collection: Path,
@@ -69,6 +71,8 @@ def command(
     port: int | None,
     token: str | None,
     image_shape: tuple[int, ...] | None,
+    encoder: str | None,
+    texts: Path | None,
     no_browser: bool,
 ) -> None:
     """Look at COLLECTION on a map, take its items apart, and search it by concept, in a browser.
@@ -77,14 +81,17 @@ def command(
     Examples:
       pellucid explore pellucid-demo/collection --model pellucid-demo/model.safetensors
       pellucid explore photos -m concepts.safetensors -m clusters.safetensors -m binary.safetensors
+      pellucid explore photos -m concepts.safetensors --encoder clip:openai/clip-vit-base-patch32
       pellucid explore digits -m clusters.safetensors --image-shape 28x28
     """
     from pellucid.explorer import Server, serve
 
     vocabulary: dict[str, Any] = {} if words is None else dict(zip(("words", "word_vectors"), read_words(words)))
 
+    embed = made_encoder(encoder, texts)
+
     def on(where: int) -> Server:
-        more = {"image_shape": image_shape, **vocabulary}
+        more = {"image_shape": image_shape, "encoder": embed, **vocabulary}
         return serve(collection, list(model), host=host, port=where, token=token, **more)
 
     try:

@@ -18,6 +18,7 @@ from pellucid.cli._common import (
     screen,
     standard_text,
 )
+from pellucid.cli._encoders import check_start, encoder_options, made_encoder
 from pellucid.cli._engines import chosen, engine_options
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     "--vector", type=click.Path(exists=True, allow_dash=True, path_type=Path),
     help="File with one vector to start from, as your embedding model gave it; - for numbers in JSON on stdin.",
 )  # fmt: skip
+@click.option("--text", help="Text to start from, with the --encoder that made the collection's vectors.")
+@encoder_options
 @click.option(
     "-c",
     "--concept",
@@ -59,6 +62,9 @@ def command(
     model: Path | None,
     item: str | None,
     vector: Path | None,
+    text: str | None,
+    encoder: str | None,
+    texts: Path | None,
     concept: tuple[str, ...],
     without: tuple[str, ...],
     k: int,
@@ -72,7 +78,7 @@ def command(
     options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Search COLLECTION for the items nearest to one of them, or to a vector, as a whole or by concept.
+    """Search COLLECTION for the items nearest to one of them, to a vector or to a text, as a whole or by concept.
 
     \b
     Examples:
@@ -83,18 +89,20 @@ def command(
       pellucid search photos --item 17 --concept wedding --words words.parquet
       pellucid search photos --item 17 --where '[["year", ">", 1999], ["labels", "has", "animal"]]'
       pellucid search photos --item 17 --engine postgres --dsn postgresql://me@db.example.org/photos
+      pellucid search photos --text "a dog on a beach" --encoder clip:openai/clip-vit-base-patch32
+      pellucid search notes --text "late again" --encoder mine:embed -m notes.safetensors --concept delivery
       echo '[0.1, 0.7, 0.2]' | pellucid search photos --vector - --json
     """
-    if (item is None) == (vector is None):
-        raise click.UsageError("Start from an --item or from a --vector, one of them.")
+    check_start(item, vector, text, encoder)
     wants = [name for name, on in (("--concept", concept), ("--without", without), ("--explain", explain)) if on]
     if wants and model is None and (explain or words is None):
         raise click.UsageError(f"{'--explain' if explain else wants[0]} needs a --model that knows the concepts.")
     if words is not None and not wants:
         raise click.UsageError("--words goes with --concept, --without or --explain.")
     from pellucid.concepts import Vocabulary
-    from pellucid.search import Collection, ConceptSearch
+    from pellucid.search import Collection, ConceptSearch, Text
 
+    embed = made_encoder(encoder, texts)
     fitted = None if model is None else load_model(model)
     if score == "presence" and (fitted is None or not fitted.knows_presence):
         raise click.UsageError("--score presence needs a --model that knows which concepts an item has.")
@@ -104,8 +112,9 @@ def command(
         opened = Collection.open(collection, engine=engine, engine_options=given)
     if item is not None:
         opened.position(item)  # says so if there is no such item
-    query: Any = item if vector is None else read_query(vector)
-    search = ConceptSearch(opened, fitted, vocabulary=None if words is None else Vocabulary(*read_words(words)))
+    query: Any = Text(text) if text is not None else item if vector is None else read_query(vector)
+    vocabulary = None if words is None else Vocabulary(*read_words(words))
+    search = ConceptSearch(opened, fitted, embed, vocabulary)
     hits: list[Any] = search.search(
         query, weighted(concept, fitted), k, diverse, without=list(without) or None, score=score, where=where
     )

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from pellucid.cli._common import json_option, load_model, model_option, print_json, read_words
+from pellucid.cli._encoders import check_start, encoder_options, made_encoder
 from pellucid.cli._engines import chosen, engine_options
 from pellucid.cli.search import read_query, weighted
 
@@ -20,6 +21,8 @@ from pellucid.cli.search import read_query, weighted
     "--vector", type=click.Path(exists=True, allow_dash=True, path_type=Path),
     help="File with the vector that was searched for, as your embedding model gave it; - for numbers in JSON on stdin.",
 )  # fmt: skip
+@click.option("--text", help="Text that was searched for, with the --encoder.")
+@encoder_options
 @click.option(
     "-e",
     "--expected",
@@ -44,6 +47,9 @@ def command(
     model: Path | None,
     item: str | None,
     vector: Path | None,
+    text: str | None,
+    encoder: str | None,
+    texts: Path | None,
     expected: tuple[str, ...],
     concept: tuple[str, ...],
     without: tuple[str, ...],
@@ -66,13 +72,14 @@ def command(
     Examples:
       pellucid trace photos -m photos.safetensors --item 17 --expected 44
       pellucid trace photos -m photos.safetensors --item 17 -k 5 --concept animal -e 44 -e 90 --json
+      pellucid trace photos --text "a dog on a beach" --encoder mine:embed --expected 44
       echo '[0.1, 0.7, 0.2]' | pellucid trace photos --vector - --expected 44 --source website
     """
-    if (item is None) == (vector is None):
-        raise click.UsageError("Start from an --item or from a --vector, one of them.")
+    check_start(item, vector, text, encoder)
     from pellucid.concepts import Vocabulary
-    from pellucid.search import Collection, ConceptSearch
+    from pellucid.search import Collection, ConceptSearch, Text
 
+    embed = made_encoder(encoder, texts)
     fitted = None if model is None else load_model(model)
     opened = Collection.open(collection, engine=engine)
     if dsn is not None or options:
@@ -80,8 +87,9 @@ def command(
         opened = Collection.open(collection, engine=engine, engine_options=given)
     if item is not None:
         opened.position(item)  # says so if there is no such item
-    query: Any = item if vector is None else read_query(vector)
-    search = ConceptSearch(opened, fitted, vocabulary=None if words is None else Vocabulary(*read_words(words)))
+    query: Any = Text(text) if text is not None else item if vector is None else read_query(vector)
+    vocabulary = None if words is None else Vocabulary(*read_words(words))
+    search = ConceptSearch(opened, fitted, embed, vocabulary)
     asked = {"concept": weighted(concept, fitted), "without": list(without) or None, "score": score, "where": where}
     found = search.trace(query, list(expected), k=k, diverse=diverse, source=source, **asked)
     if as_json:

@@ -29,6 +29,7 @@ def create_app(
     hosts: Sequence[str] | None = LOCAL_HOSTS,
     limits: Limits | None = None,
     image_shape: Sequence[int] | None = None,
+    encoder: Any = None,
 ) -> FastAPI:
     """Make the service as an ASGI application.
 
@@ -51,6 +52,8 @@ def create_app(
         What one request may ask for.
     image_shape : tuple of int, default=None
         (height, width), or (height, width, 3), if the vectors are pictures: then parts and atoms are shown so.
+    encoder : TextEncoder, str, callable or object, default=None
+        What makes vectors of texts, to search by text; see :class:`pellucid.search.TextEncoder`.
 
     Returns
     -------
@@ -83,5 +86,5 @@ def create_app(
     from pellucid.search import Collection
 
     opened = collection if isinstance(collection, Collection) else Collection.open(collection)
-    state = State(opened, open_models(model), words, word_vectors, image_shape)
+    state = State(opened, open_models(model), words, word_vectors, image_shape, encoder)
     return build(state, token=token, hosts=hosts, limits=limits or Limits())

@@ -162,32 +162,35 @@ def _add_searching(app: FastAPI, state: State, limits: Limits) -> None:
 
     @app.post("/api/search", response_model=s.Hits, responses=PROBLEMS)
     def search(asked: s.SearchRequest) -> Any:
-        """The k items nearest to x as seen through a concept, or several together; all of x if none is named."""
+        """The k items nearest to x, or to a text, as seen through a concept, or several together; all of it if none is
+        named."""
         if asked.k > limits.k:
             raise ValueError(f"k is at most {limits.k}.")
-        if not isinstance(asked.x, str) and isinstance(asked.x[0], list) and len(asked.x) > limits.batch:
+        x = state.query(asked.x, asked.text)
+        if not isinstance(x, str) and isinstance(x[0], list) and len(x) > limits.batch:
             raise ValueError(f"A batch has at most {limits.batch} vectors.")
-        state.check_work(asked.x, asked.k, asked.diverse, limits.work)
-        return {"hits": state.search(asked.x, asked.concept, asked.without, asked.k, asked.diverse, asked.score)}
+        state.check_work(x, asked.k, asked.diverse, limits.work)
+        return {"hits": state.search(x, asked.concept, asked.without, asked.k, asked.diverse, asked.score)}
 
     @app.post("/api/explain", response_model=s.Explanations, responses=PROBLEMS)
     def explain(asked: s.ExplainRequest) -> Any:
-        """Why a search for x gives each y its score: one term per concept, and what is in none."""
+        """Why a search for x, or a text, gives each y its score: one term per concept, and what is in none."""
         others = [asked.y] if isinstance(asked.y, str) else asked.y
         if len(others) > limits.batch:
             raise ValueError(f"At most {limits.batch} items are explained at a time.")
-        return {"explanations": state.explain(asked.x, others, asked.concept, asked.without, asked.score, asked.words)}
+        x = state.query(asked.x, asked.text)
+        return {"explanations": state.explain(x, others, asked.concept, asked.without, asked.score, asked.words)}
 
     @app.post("/api/trace", response_model=s.TraceOut, responses=PROBLEMS)
     def trace(asked: s.TraceRequest) -> Any:
-        """Why a search for x shows each expected item or not, and the smallest change that would bring it in."""
+        """Why a search for x, or a text, shows each expected item or not, and the smallest change to bring it in."""
         expected = [asked.expected] if isinstance(asked.expected, str) else asked.expected
         if asked.k > limits.k:
             raise ValueError(f"k is at most {limits.k}.")
         if len(expected) > MOST_TRACED:
             raise ValueError(f"At most {MOST_TRACED} items are traced at a time.")
-        options = asked.model_dump(exclude={"x", "expected"})
-        return state.trace(asked.x, expected, **options)
+        options = asked.model_dump(exclude={"x", "text", "expected"})
+        return state.trace(state.query(asked.x, asked.text), expected, **options)
 
 
 def _add_concepts(app: FastAPI, state: State, limits: Limits) -> None:

@@ -44,16 +44,6 @@ class Limits:
     job: float = 600.0
 
 
-def is_local(host: str) -> bool:
-    """Whether nobody but this machine can reach that address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def is_any_address(host: str) -> bool:
     """Whether binding to it means every address of the machine."""
     try:

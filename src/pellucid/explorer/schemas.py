@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Place = Annotated[float, Field(ge=-1e6, le=1e6)]
 Id = Annotated[str, Field(max_length=2_000)]
 Name = Annotated[str, Field(max_length=2_000)]
 Names = Name | list[Name]
+Words = Annotated[str, Field(min_length=1, max_length=10_000)]
 Vector = Annotated[list[Number], Field(min_length=1, max_length=65_536)]
 
 
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+class FromItemOrText(Strict):
+    """Starts from x or from a text, one of them."""
+
+    text: Words | None = Field(
+        None, description="A text to search for in place of x, where the service has an encoder."
+    )
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Any:
+        if (getattr(self, "x", None) is None) == (self.text is None):
+            raise ValueError("give x or text, one of them")
+        return self
 
 
 class ColumnInfo(BaseModel):
@@ -39,6 +54,9 @@ class CollectionInfo(BaseModel):
     presence: bool = Field(description="Whether the model knows which concepts an item has.")
     n_clusters: int | None = Field(description="How many clusters the model of clusters has, if there is one.")
     n_binary: int | None = Field(description="How many binary concepts the model of them has, if there is one.")
+    encoder: str | None = Field(
+        None, description="What makes vectors of texts, if there is an encoder to search by text."
+    )
     files: dict[str, str] = Field(description="The file of each model: concepts, binary, clusters.")
     image_shape: list[int] | None = Field(description="Height and width (and 3) if the vectors are pictures.")
     version: str
@@ -72,9 +90,9 @@ class Parts(BaseModel):
     explained: float = Field(description="The sum of the shares: how much of the item the concepts account for.")
 
 
-class SearchRequest(Strict):
-    x: Id | Vector | Annotated[list[Vector], Field(min_length=1)] = Field(
-        description="The id of an item, a vector, or a batch of vectors."
+class SearchRequest(FromItemOrText):
+    x: Id | Vector | Annotated[list[Vector], Field(min_length=1)] | None = Field(
+        None, description="The id of an item, a vector, or a batch of vectors."
     )
     concept: Names | None = Field(None, description="Seen through this concept, or several together.")
     without: Names | None = Field(None, description="Keep items out that have these concepts.")
@@ -97,8 +115,8 @@ class Hits(BaseModel):
     hits: list[Hit] | list[list[Hit]] = Field(description="A list of hits, or one list for each vector of a batch.")
 
 
-class ExplainRequest(Strict):
-    x: Id | Vector
+class ExplainRequest(FromItemOrText):
+    x: Id | Vector | None = None
     y: Id | Annotated[list[Id], Field(min_length=1)] = Field(description="One item, or several to compare x with.")
     concept: Names | None = Field(None, description="As in the search whose score is to be explained.")
     without: Names | None = Field(None, description="As in that search.")
@@ -122,8 +140,8 @@ class Explanations(BaseModel):
     explanations: list[ExplanationOut]
 
 
-class TraceRequest(Strict):
-    x: Id | Vector = Field(description="What was searched for: the id of an item, or a vector.")
+class TraceRequest(FromItemOrText):
+    x: Id | Vector | None = Field(None, description="What was searched for: the id of an item, or a vector.")
     expected: Id | Annotated[list[Id], Field(min_length=1)] = Field(description="Items that should have been found.")
     concept: Names | None = Field(None, description="As in the search; so are the next four.")
     without: Names | None = None

@@ -9,8 +9,9 @@ import webbrowser
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from pellucid._core.addresses import is_local
 from pellucid._core.extras import require
-from pellucid.explorer.limits import check_token, is_any_address, is_local
+from pellucid.explorer.limits import check_token, is_any_address
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -212,7 +213,8 @@ def explore(collection: Any, model: Any = None, *, open_browser: bool = True, **
         Show the page.
     **settings : object
         ``host`` (127.0.0.1), ``port`` (a free one), ``token`` (needed for any other host), the ``words`` and
-        ``word_vectors`` that captions are made of, and the ``image_shape`` of vectors that are pictures.
+        ``word_vectors`` that captions are made of, the ``image_shape`` of vectors that are pictures, and the
+        ``encoder`` to search by text.
 
     Returns
     -------

@@ -23,7 +23,7 @@ from pellucid.explorer.loading import Models, check_dimension
 from pellucid.explorer.stability_job import Checking
 from pellucid.explorer.turns import Kept, Turns
 from pellucid.explorer.words import words_of_texts
-from pellucid.search import Collection, ConceptSearch, stored_model
+from pellucid.search import Collection, ConceptSearch, Text, stored_model
 
 LOOKED_AT = 20_000  # items that co-occurrence is counted on
 SHOWN = 12  # top items of a concept
@@ -52,6 +52,7 @@ class State:
         words: Sequence[str] | None,
         word_vectors: ArrayLike | None,
         image_shape: Sequence[int] | None = None,
+        encoder: Any = None,
     ) -> None:
         if (words is None) != (word_vectors is None):
             raise ValueError("words and word_vectors go together: give both, or neither.")
@@ -60,7 +61,7 @@ class State:
         self.collection, self.model, self.model_path, self.models = collection, model, model_path, models
         self.image_shape = _checked_shape(image_shape, collection.dimension)
         self.items = Items(collection)
-        self.searcher = ConceptSearch(collection, model)
+        self.searcher = ConceptSearch(collection, model, encoder)
         met = {kind: stored_model(getattr(models, kind), collection) for kind in ("binary", "clusters")}
         self.structure = Structure(self.items, replace(models, concepts=self.searcher.stored, **met), self.vocabulary)
         self.background = self.structure.background
@@ -101,6 +102,7 @@ class State:
             "presence": self.model is not None and self.model.knows_presence,
             "n_clusters": None if self.models.clusters is None else len(self.models.clusters.atoms_),
             "n_binary": None if self.models.binary is None else len(self.models.binary.components_),
+            "encoder": None if self.searcher.encoder is None else self.searcher.encoder.name,
             "files": {kind: str(file) for kind, file in self.models.files.items()},
             "image_shape": self.image_shape,
             "version": __version__,
@@ -119,6 +121,10 @@ class State:
         rows = [{"concept": name, "share": float(share)} for name, share in zip(self.concept_names, found)]
         return {"id": item, "parts": sorted(rows, key=lambda p: -p["share"]), "explained": float(found.sum())}
 
+    def query(self, x: Any, text: str | None) -> Any:
+        """What to start from: a text, if there is one."""
+        return x if text is None else Text(text)
+
     def search(
         self,
         x: Any,
@@ -131,7 +137,7 @@ class State:
         batch = not isinstance(x, str) and isinstance(x[0], list)
         if not isinstance(x, str):
             x = self._vector(x)
-        else:
+        elif not isinstance(x, Text):
             self.items.position(x)
         if concept is not None or without is not None or score is not None:
             self._need_model()
@@ -165,7 +171,7 @@ class State:
         """Which concepts make up the scores that a search gives the items y."""
         self._need_model()
         vocabulary = self.once("named", self._named) if words else None
-        for item in (x, *y) if isinstance(x, str) else y:
+        for item in (x, *y) if isinstance(x, str) and not isinstance(x, Text) else y:
             self.items.position(item)
         query = x if isinstance(x, str) else self._vector(x)
         asked: dict[str, Any] = {"concept": concept, "without": without, "score": score, "vocabulary": vocabulary}
@@ -191,7 +197,7 @@ class State:
         """Why a search shows items or not."""
         if any(options[name] is not None for name in ("concept", "without", "score")):
             self._need_model()
-        if isinstance(x, str):
+        if isinstance(x, str) and not isinstance(x, Text):
             self.items.position(x)
         query = x if isinstance(x, str) else self._vector(x)
         with self._dear.one():

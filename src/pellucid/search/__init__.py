@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pellucid.search.causes import Cause
     from pellucid.search.changes import Change
     from pellucid.search.collection import Collection
+    from pellucid.search.encoders import EncoderError
     from pellucid.search.engines import ENGINES, Engine, EngineError, make_engine
     from pellucid.search.explanation import Explanation, explain
     from pellucid.search.hits import Hit
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pellucid.search.quantised import TokenPool
     from pellucid.search.query import ConceptSearch
     from pellucid.search.stored import stored_model
+    from pellucid.search.texts import Text, TextCheck, TextEncoder
     from pellucid.search.tokens import TokenQueries, unit_tokens
     from pellucid.search.tracing import Trace, TracedItem, trace
 
@@ -26,11 +28,15 @@ _HOMES = {
     "Collection": "collection",
     "CollectionError": "_folder",
     "ConceptSearch": "query",
+    "EncoderError": "encoders",
     "Engine": "engines",
     "EngineError": "engines",
     "Explanation": "explanation",
     "Hit": "hits",
     "PoolReport": "pool_quality",
+    "Text": "texts",
+    "TextCheck": "texts",
+    "TextEncoder": "texts",
     "TokenPool": "quantised",
     "TokenQueries": "tokens",
     "Trace": "tracing",
@@ -49,11 +55,15 @@ __all__ = [
     "Collection",
     "CollectionError",
     "ConceptSearch",
+    "EncoderError",
     "Engine",
     "EngineError",
     "Explanation",
     "Hit",
     "PoolReport",
+    "Text",
+    "TextCheck",
+    "TextEncoder",
     "TokenPool",
     "TokenQueries",
     "Trace",

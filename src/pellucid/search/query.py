@@ -3,7 +3,6 @@ the model prepares both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from pellucid.search.collection import Collection
 from pellucid.search.explanation import Explanation, explain_cosine, explain_wanted
 from pellucid.search.hits import Hit
 from pellucid.search.stored import stored_model
+from pellucid.search.texts import Text, TextQueries, text_encoder
 from pellucid.search.wanted import Asked, Learned, Names, Seen, Wanted, composed, wanted, weights_of
 from pellucid.selection import diversify
 
@@ -45,8 +45,8 @@ class ConceptSearch:
         The items, with their vectors as they came.
     model : ConceptSubspaces, default=None
         A fitted model; without one, items are compared as wholes.
-    embed : callable, default=None
-        From a list of texts to vectors (n, d) as they come, for searching by text.
+    encoder : TextEncoder, str, callable or object, default=None
+        What makes vectors of texts, for searching by text: see :class:`TextEncoder`.
     vocabulary : Vocabulary, default=None
         Words of the same encoder. Any of them can then stand where the name of a concept can, without a model even, and
         they name the parts in explanations.
@@ -71,7 +71,7 @@ class ConceptSearch:
         self,
         collection: Collection,
         model: ConceptSubspaces | None = None,
-        embed: Callable[[list[str]], Any] | None = None,
+        encoder: Any = None,
         vocabulary: Vocabulary | None = None,
     ) -> None:
         if vocabulary is not None and vocabulary.vectors.shape[1] != collection.dimension:
@@ -84,7 +84,8 @@ class ConceptSearch:
                 f"The model was fitted on {model.atoms_.shape[1]} dimensions, but the collection has "
                 f"{collection.dimension}."
             )
-        self.collection, self.model, self.embed, self.vocabulary = collection, model, embed, vocabulary
+        self.collection, self.model, self.vocabulary = collection, model, vocabulary
+        self.encoder = text_encoder(encoder)
         self.stored = stored_model(model, collection)
 
     def search(
@@ -103,9 +104,10 @@ class ConceptSearch:
         Parameters
         ----------
         x : str, array-like of shape (d,) or (q, d), or list of tuple
-            The id of an item (which is then left out of its own results), a text if ``embed`` was given, a vector, or a
-            batch of vectors. Or parts of several: tuples of an item or vector, a concept (None for all of it), and a
-            weight; a negative weight takes the part out.
+            The id of an item (which is then left out of its own results), a text if there is an encoder (a
+            :class:`Text` is one even if an item has it for an id), a vector, or a batch of vectors. Or parts of
+            several: tuples of an item, text or vector, a concept (None for all of it), and a weight; a negative weight
+            takes the part out.
         concept : str, WordConcept, list or dict, default=None
             What to look for in x; None takes all of it. A dict gives weights; those of concepts to keep out are
             negative.
@@ -381,6 +383,12 @@ class ConceptSearch:
             found.append((positions[best], scores[best]))
         return found
 
+    @cached_property
+    def texts(self) -> TextQueries:
+        """What makes queries of texts."""
+        assert self.encoder is not None
+        return TextQueries(self.encoder, self.collection, self._preparation)
+
     @property
     def _presence(self) -> Any:
         """What tells which concepts a row has, if the model knows."""
@@ -481,19 +489,30 @@ class ConceptSearch:
     def _query(self, x: Any) -> tuple[NDArray[Any], int | None]:
         """The query as prepared rows, and the position of the item it is, if it is one."""
         if isinstance(x, str):
-            if x in self.collection:
+            if not isinstance(x, Text) and x in self.collection:
                 position = self.collection.position(x)
                 return self._rows([position]), position
-            if self.embed is None:
-                raise ValueError(f"There is no item {x!r}; to search by text, give ConceptSearch an embed function.")
-            x = self.embed([x])
+            if self.encoder is None:
+                missing = "" if isinstance(x, Text) else f"There is no item {x!r}; "
+                raise ValueError(
+                    f"{missing}to search by text, give the encoder that made the collection's vectors (encoder=, "
+                    "--encoder)."
+                )
+            return np.asarray(self.texts.prepared([x])), None
         rows = np.atleast_2d(np.asarray(x))
         if rows.ndim != 2 or rows.shape[1] != self.collection.dimension:
             raise ValueError(f"A query has {self.collection.dimension} numbers, but this one has shape {np.shape(x)}.")
         if self.model is not None:
             return np.asarray(self.model.prepare(rows)), None
-        before = self.collection.preparation or self._before
+        before = self._preparation
         return np.asarray(rows if before is None else before.transform(rows)), None
+
+    @property
+    def _preparation(self) -> CenteredNormalizer | None:
+        """What is done to raw queries."""
+        if self.model is not None:
+            return self.model.preparation_
+        return self.collection.preparation or self._before
 
     def _rows(self, positions: Any, concept: Names | None = None) -> NDArray[Any]:
         """Rows of the collection (n, d), prepared, and seen through a concept if one is named."""

@@ -236,7 +236,8 @@ export interface paths {
         put?: never;
         /**
          * Search
-         * @description The k items nearest to x as seen through a concept, or several together; all of x if none is named.
+         * @description The k items nearest to x, or to a text, as seen through a concept, or several together; all of it if none is
+         *     named.
          */
         post: operations["search_api_search_post"];
         delete?: never;
@@ -256,9 +257,29 @@ export interface paths {
         put?: never;
         /**
          * Explain
-         * @description Why a search for x gives each y its score: one term per concept, and what is in none.
+         * @description Why a search for x, or a text, gives each y its score: one term per concept, and what is in none.
          */
         post: operations["explain_api_explain_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/trace": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Trace
+         * @description Why a search for x, or a text, shows each expected item or not, and the smallest change to bring it in.
+         */
+        post: operations["trace_api_trace_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -589,6 +610,53 @@ export interface components {
              */
             left: number;
         };
+        /** CauseOut */
+        CauseOut: {
+            /**
+             * Kind
+             * @description "shown", "missing", "query", "filter", "shortlist", "diversity", "vector", "near-duplicates", "source", "concept", or "further away": nothing is wrong.
+             */
+            kind: string;
+            /**
+             * About
+             * @description The concept, the source as column=value, or the item that is repeated.
+             */
+            about: string | null;
+            /** Says */
+            says: string;
+            /**
+             * Rank
+             * @description Where the item would stand without it.
+             */
+            rank: number | null;
+        };
+        /** ChangeOut */
+        ChangeOut: {
+            /** Says */
+            says: string;
+            /**
+             * Options
+             * @description What to ask /api/search for instead.
+             */
+            options: {
+                [key: string]: unknown;
+            };
+            /**
+             * Rank
+             * @description Where the item then stands among the hits.
+             */
+            rank: number;
+            /**
+             * Kept
+             * @description How many of the hits stay.
+             */
+            kept: number;
+            /**
+             * Cost
+             * @description How much the list changes.
+             */
+            cost: number;
+        };
         /** Cluster */
         Cluster: {
             /** Cluster */
@@ -670,6 +738,11 @@ export interface components {
              * @description How many binary concepts the model of them has, if there is one.
              */
             n_binary: number | null;
+            /**
+             * Encoder
+             * @description What makes vectors of texts, if there is an encoder to search by text.
+             */
+            encoder?: string | null;
             /**
              * Files
              * @description The file of each model: concepts, binary, clusters.
@@ -767,8 +840,13 @@ export interface components {
         };
         /** ExplainRequest */
         ExplainRequest: {
+            /**
+             * Text
+             * @description A text to search for in place of x, where the service has an encoder.
+             */
+            text?: string | null;
             /** X */
-            x: string | number[];
+            x?: string | number[] | null;
             /**
              * Y
              * @description One item, or several to compare x with.
@@ -924,6 +1002,15 @@ export interface components {
             /** Detail */
             detail: unknown;
         };
+        /** RankedOut */
+        RankedOut: {
+            /** Rank */
+            rank: number;
+            /** Score */
+            score: number;
+            /** Id */
+            id: string;
+        };
         /** RenameRequest */
         RenameRequest: {
             /** Concept */
@@ -944,10 +1031,15 @@ export interface components {
         /** SearchRequest */
         SearchRequest: {
             /**
+             * Text
+             * @description A text to search for in place of x, where the service has an encoder.
+             */
+            text?: string | null;
+            /**
              * X
              * @description The id of an item, a vector, or a batch of vectors.
              */
-            x: string | number[] | number[][];
+            x?: string | number[] | number[][] | null;
             /**
              * Concept
              * @description Seen through this concept, or several together.
@@ -1079,6 +1171,100 @@ export interface components {
             failed: {
                 [key: string]: string;
             };
+        };
+        /** TraceOut */
+        TraceOut: {
+            /** K */
+            k: number;
+            /**
+             * Ranked
+             * @description How many items were ranked.
+             */
+            ranked: number;
+            /** Options */
+            options: {
+                [key: string]: unknown;
+            };
+            /** Hits */
+            hits: components["schemas"]["RankedOut"][];
+            /** Items */
+            items: components["schemas"]["TracedItemOut"][];
+        };
+        /** TraceRequest */
+        TraceRequest: {
+            /**
+             * Text
+             * @description A text to search for in place of x, where the service has an encoder.
+             */
+            text?: string | null;
+            /**
+             * X
+             * @description What was searched for: the id of an item, or a vector.
+             */
+            x?: string | number[] | null;
+            /**
+             * Expected
+             * @description Items that should have been found.
+             */
+            expected: string | string[];
+            /**
+             * Concept
+             * @description As in the search; so are the next four.
+             */
+            concept?: string | string[] | null;
+            /** Without */
+            without?: string | string[] | null;
+            /**
+             * K
+             * @default 20
+             */
+            k?: number;
+            /**
+             * Diverse
+             * @default false
+             */
+            diverse?: boolean;
+            /** Score */
+            score?: ("presence" | "projection") | null;
+            /**
+             * Source
+             * @description The column that says where items come from; all that may if none.
+             */
+            source?: string | null;
+        };
+        /**
+         * TracedItemOut
+         * @description score = Σ terms; Σ behind is how far it is behind the mean of the hits before it.
+         */
+        TracedItemOut: {
+            /** Id */
+            id: string;
+            /** Rank */
+            rank: number | null;
+            /** Score */
+            score: number | null;
+            /** Shown */
+            shown: boolean;
+            /** Terms */
+            terms: {
+                [key: string]: number;
+            };
+            /** Behind */
+            behind: {
+                [key: string]: number;
+            };
+            /** Displaced By */
+            displaced_by: string[];
+            /**
+             * Causes
+             * @description Why it stands where it does, the first cause first.
+             */
+            causes: components["schemas"]["CauseOut"][];
+            /**
+             * Changes
+             * @description What brings it in, the smallest change first; each was tried.
+             */
+            changes: components["schemas"]["ChangeOut"][];
         };
     };
     responses: never;
@@ -1917,6 +2103,84 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Explanations"];
+                };
+            };
+            /** @description The request is not understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such item. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is still being computed, or somebody else changed it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request asks for something that cannot be, or for too much. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    trace_api_trace_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TraceRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TraceOut"];
                 };
             };
             /** @description The request is not understood. */
