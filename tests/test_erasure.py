@@ -18,11 +18,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pellucid
 from pellucid import ConceptErasure, ConceptSubspaces
-from pellucid.concepts.closed_form import oracle_shrinkage
 from pellucid.concepts.moments import moments_of
 from pellucid.concepts.probes import concordance, ridge_scores
 from pellucid.datasets import load_scenes
 from pellucid.rows import Blocks
+from pellucid.solvers.erasing import oracle_shrinkage
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from pellucid._core.arrays import Floats
 from pellucid._core.threads import one_blas_thread
-from pellucid.concepts.closed_form import live, targets_spread
-from pellucid.concepts.moments import moments_of
+from pellucid.concepts.moments import moments_of, targets_spread
 from pellucid.concepts.probes import chance, probed
+from pellucid.solvers.erasing import live
 
 if TYPE_CHECKING:
     from pellucid.concepts.erasure import ConceptErasure

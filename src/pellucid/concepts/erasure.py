@@ -19,11 +19,11 @@ from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
 from pellucid._core.threads import one_blas_thread
 from pellucid.concepts.certificate import ErasureCertificate, judged, mean_certificate
-from pellucid.concepts.closed_form import NO_SPREAD, eraser, live, oracle_shrinkage, targets_spread
-from pellucid.concepts.moments import Moments, moments_of
+from pellucid.concepts.moments import Moments, moments_of, targets_spread
 from pellucid.concepts.targets import MANY_CLASSES, as_numbers, as_targets, later_targets, plain_numbers
 from pellucid.rows import Blocks, as_blocks, is_lazy
 from pellucid.rows.lazy import map_blocks
+from pellucid.solvers.erasing import NO_SPREAD, eraser, live, oracle_shrinkage
 
 # numbers of a block that transform works on at a time, in float64
 BLOCK_NUMBERS = 1 << 22

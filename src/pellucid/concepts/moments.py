@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pellucid._core.arrays import Floats
 from pellucid._core.threads import run_rows
+from pellucid.solvers.erasing import NO_SPREAD
 
 # rows of a block that are summed up at a time, on a thread each: fewer would make more (d, d) sums than pay
 CHUNK_ROWS = 4096
@@ -61,3 +62,9 @@ def _of_chunk(rows: NDArray[Any], targets: NDArray[Any]) -> Moments:
     X -= mean
     Z -= targets_mean
     return Moments(len(X), mean, targets_mean, X.T @ X, X.T @ Z, np.einsum("ij,ij->j", Z, Z))
+
+
+def targets_spread(sums: Moments) -> Floats:
+    """Standard deviations of the concepts, 0 where there is nothing but round-off."""
+    spread = np.sqrt(sums.targets_scatter / sums.count)
+    return np.asarray(np.where(spread > NO_SPREAD * np.abs(sums.targets_mean), spread, 0.0))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pellucid._core.arrays import Floats
-from pellucid.concepts.moments import Moments
 
 # directions whose correlation with every concept is below this are round-off
 SAME_DIRECTION = 1e-8
@@ -56,12 +55,6 @@ def oracle_shrinkage(covariance: Floats, n: int) -> float:
     squared = float(np.square(covariance / scale).sum())  # of a covariance with the trace 1
     beyond = (n + 1 - 2 / d) * (squared - 1 / d)
     return float(min(1.0, ((1 - 2 / d) * squared + 1) / beyond)) if beyond > 0 else 1.0
-
-
-def targets_spread(sums: Moments) -> Floats:
-    """Standard deviations of the concepts, 0 where there is nothing but round-off."""
-    spread = np.sqrt(sums.targets_scatter / sums.count)
-    return np.asarray(np.where(spread > NO_SPREAD * np.abs(sums.targets_mean), spread, 0.0))
 
 
 def live(spread: Floats) -> Floats:
