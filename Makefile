@@ -97,12 +97,13 @@ browser: $(VENV)/.dev
 	test -d web/node_modules/axe-core || (cd web && npm install --no-save --no-audit --no-fund)
 	$(BIN)/python -m pytest tests/browser
 
+# the pages, and every example of the gallery, which has to run
 docs: $(VENV)/.dev
-	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build
+	PELLUCID_GALLERY=yes $(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build
 	@echo 'Open docs/_build/index.html'
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest build dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
