@@ -51,6 +51,34 @@ def database(page, monkeypatch):
         server.stop()
 
 
+FIGURE = r"\d[\d ,]*\.\d+|\d+%"
+
+
+def figures_with_their_source(text):
+    """(results file, figures that are said to stand in it), of tables and of single figures in a sentence."""
+    for source, block in re.findall(r"<!-- figures from (\S+) -->\n(.*?)<!-- end -->", text, re.S):
+        yield source, re.findall(FIGURE, block)
+    for source, figures, said in re.findall(r"<!-- from (\S+): ([^>]*?) -->((?:[^.]|\.(?=\d)){0,200})", text):
+        each = re.findall(FIGURE, figures)
+        assert [f for f in each if f not in said] == [], f"the text beside {figures} says something else"
+        yield source, each
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_figures_stand_in_the_results_that_they_name(page):
+    for source, figures in figures_with_their_source(page.read_text(encoding="utf-8")):
+        assert figures
+        there = set(re.findall(FIGURE, (ROOT / source).read_text(encoding="utf-8")))
+        assert [figure for figure in figures if figure not in there] == [], f"not in {source}"
+
+
+def test_a_figure_that_no_result_has_is_noticed():
+    page = "<!-- figures from a.md -->\n| 0.51 | 7% |\n<!-- end -->\nIt is <!-- from b.md: 1.9 --> 1.9 times as long."
+    assert list(figures_with_their_source(page)) == [("a.md", ["0.51", "7%"]), ("b.md", ["1.9"])]
+    with pytest.raises(AssertionError, match="something else"):
+        list(figures_with_their_source("It is <!-- from b.md: 1.9 --> 2.0 times as long."))
+
+
 def test_no_page_has_a_name_that_sphinx_writes_over():
     taken = {"search", "genindex", "modindex", "py-modindex", "index.html"}
     assert not {path.stem for path in (ROOT / "docs").glob("*.md")} & taken
