@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+# frameworks that would otherwise report on whoever imports them
+os.environ |= {"HAYSTACK_TELEMETRY_ENABLED": "False", "LANGSMITH_TRACING": "false", "LANGCHAIN_TRACING_V2": "false"}
+
 pytest.register_assert_rewrite("support")
 
 # no limit in time for an example: the first compiles, and others may be busy on the machine; where nobody can try

@@ -29,8 +29,11 @@ ALLOWED = {
     **dict.fromkeys(ESTIMATORS, BELOW_ESTIMATORS),
     "search": BELOW_ESTIMATORS | ESTIMATORS | {"vectors", "persistence"},
     "plots": BELOW_ESTIMATORS | ESTIMATORS | {"search"},
+    "integrations": BELOW_ESTIMATORS | ESTIMATORS | {"vectors", "persistence", "search"},
     "explorer": BELOW_ESTIMATORS | ESTIMATORS | {"vectors", "persistence", "search", "plots", "datasets"},
-    "cli": BELOW_ESTIMATORS | ESTIMATORS | {"vectors", "persistence", "search", "plots", "datasets", "explorer"},
+    "cli": BELOW_ESTIMATORS
+    | ESTIMATORS
+    | {"vectors", "persistence", "search", "plots", "datasets", "explorer", "integrations"},
 }
 
 

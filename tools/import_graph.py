@@ -24,7 +24,7 @@ FLOORS: tuple[dict[str, float], ...] = (
     {"binary": 0, "clusters": 1, "manifold": 2, "concepts": 3, "selection": 4},
     {"search": 3.45},
     {"plots": 1.9},
-    {"explorer": 0.6},
+    {"explorer": 0.6, "integrations": 3.0},
     {"cli": 4.6},
 )
 

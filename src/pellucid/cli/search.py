@@ -173,13 +173,7 @@ def as_dict(hit: Any, why: Any) -> dict[str, Any]:
     item = {name: value for name, value in hit.item.items() if not isinstance(value, bytes)}
     found = {"rank": hit.rank, "score": hit.score, "aspects": hit.aspects, "item": item}
     if why is not None:
-        found["explanation"] = {
-            "score": why.score,
-            "terms": dict(zip(why.names, why.terms.tolist())),
-            "residual": why.residual,
-            "presence": why.presence,
-            "words": {name: near for name, near in zip(why.names, why.words) if near},
-        }
+        found["explanation"] = why.to_dict()
     return found
 
 

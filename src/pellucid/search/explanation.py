@@ -66,6 +66,22 @@ class Explanation:
         total = float(np.abs(self.terms).sum() + abs(self.residual))
         return abs(self.residual) / total if total > 0 else 0.0
 
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in terms of JSON.
+
+        Returns
+        -------
+        dict
+            ``score``, ``terms`` by concept, ``residual``, ``presence``, and ``words`` of the concepts that have any.
+        """
+        return {
+            "score": float(self.score),
+            "terms": dict(zip(self.names, self.terms.tolist())),
+            "residual": float(self.residual),
+            "presence": float(self.presence),
+            "words": {name: near for name, near in zip(self.names, self.words) if near},
+        }
+
     def plot(self, ax: Any = None) -> Any:
         """Draw a step per concept, up to the score.
 

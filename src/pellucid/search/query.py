@@ -3,6 +3,7 @@ the model prepares both."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -148,6 +149,54 @@ class ConceptSearch:
             results.append(self._hits(want.row(i), positions[:k], scores[:k]))
         batch = not isinstance(x, str) and not is_composed(x) and np.ndim(x) == 2
         return results if batch else results[0]
+
+    def rerank(
+        self,
+        x: Any,
+        candidates: Sequence[Any],
+        *,
+        concept: Any = None,
+        k: int | None = None,
+        diverse: bool = False,
+        without: Any = None,
+        score: str | None = None,
+    ) -> list[Hit]:
+        """Rank items that somebody else found as a search for x would.
+
+        Parameters
+        ----------
+        x : str, array-like of shape (d,), or list of tuple
+            The query, as for :meth:`search`.
+        candidates : list of str or of array-like of shape (d,)
+            What to rank: ids of items, texts or vectors.
+        concept : str, WordConcept, list or dict, default=None
+            As for :meth:`search`; so are the next but k.
+        k : int, default=None
+            Most hits; None takes all.
+        diverse : bool, default=False
+            Choose the k so that they differ.
+        without : str, WordConcept or list, default=None
+            Concepts that the hits are not to have.
+        score : {"presence", "projection"}, default=None
+            How concepts count.
+
+        Returns
+        -------
+        list of Hit
+            Best first; ``position`` is the place among the candidates.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from pellucid.search import Collection, ConceptSearch
+        >>> search = ConceptSearch(Collection.create(mkdtemp(), [[1, 0], [0, 1], [3, 4]], ["purr", "bark", "both"]))
+        >>> [hit.id for hit in search.rerank([0, 1], ["purr", "both"])]
+        ['both', 'purr']
+        """
+        from pellucid.search.reranking import rerank
+
+        asked = {"concept": concept, "k": k, "diverse": diverse, "without": without, "score": score}
+        return rerank(self, x, candidates, **asked)
 
     def work(self, queries: int, k: int, diverse: bool = False) -> float:
         """Estimate what a search costs, before it is begun.
