@@ -24,6 +24,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explore")
     small_collection(folder / "collection", X, Y)
     pellucid.save(small_model(X, Y), folder / "model.safetensors")
+    (folder / "empty").mkdir()
     return folder
 
 
@@ -39,7 +40,7 @@ def test_it_serves_until_it_is_stopped(folder):
     finally:
         running.kill()
     assert running.returncode == 0
-    assert errors == ""
+    assert errors == "Opening collection …\n"
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_it_serves_until_it_is_stopped(folder):
         (["collection", "--host", "0.0.0.0"], 1, "can be served without a token"),
         (["collection", "--token", "short"], 1, "at least 16"),
         (["collection", "--port", "70000"], 2, "70000"),
-        (["."], 1, "is not a collection"),
+        (["empty"], 1, "is not a collection"),
     ],
 )
 def test_misuse_is_one_sentence(folder, arguments, code, sentence):

@@ -12,6 +12,7 @@ export const info = (changed: Partial<Info> = {}): Info => ({
   has_thumbnails: false,
   model: "/data/model.safetensors",
   concepts: ["animal", "plant"],
+  labels: ["animal", "plant"],
   presence: false,
   n_clusters: null,
   n_binary: null,

@@ -29,6 +29,10 @@ class Deadline:
         self._cancelled.set()
 
     @property
+    def cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    @property
     def over(self) -> bool:
         return self._cancelled.is_set() or (self._end is not None and time.monotonic() >= self._end)
 

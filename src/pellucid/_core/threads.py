@@ -13,7 +13,8 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from typing import Any
 
 from pellucid._core import deadline, interrupts
@@ -143,6 +144,24 @@ def _current_pool() -> ThreadPoolExecutor:
         return _pool
 
 
+_aside: ContextVar[bool] = ContextVar("aside", default=False)
+LOWER = 5  # how much less urgent a thread is that works aside; much more, and others would wait for the lock it holds
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """What this thread does within it does alone: it takes none of the threads that others wait for, and where the
+    system allows it, gives way to them."""
+    before = _aside.set(True)
+    if hasattr(os, "setpriority"):
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWER)
+    try:
+        yield
+    finally:
+        _aside.reset(before)
+
+
 def run_rows(part: Callable[[int, int], None], n_rows: int, *, min_rows: int = 64, max_rows: int = 1 << 30) -> None:
     """Call ``part(start, stop)`` over chunks that cover ``range(n_rows)``, on as many threads as are set.
 
@@ -159,9 +178,10 @@ def run_rows(part: Callable[[int, int], None], n_rows: int, *, min_rows: int = 6
             ends.check()
         part(start, min(start + size, n_rows))
 
-    if get_threads() == 1 or len(starts) == 1:
-        for start in starts:
-            chunk(start)
+    if get_threads() == 1 or len(starts) == 1 or _aside.get():
+        with one_blas_thread() if _aside.get() else nullcontext():
+            for start in starts:
+                chunk(start)
         return
     pool = _current_pool()
     with one_blas_thread():

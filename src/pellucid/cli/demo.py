@@ -78,9 +78,7 @@ def has_display() -> bool:
 def explore(output: Path) -> None:
     from pellucid.cli.explore import command as explorer
 
-    models = [part for name in ("model", *UNLABELLED) for part in ("--model", output / f"{name}.safetensors")]
-    arguments = [output / "collection", *models, "--words", output / "words.parquet"]
-    explorer.main([str(a) for a in arguments], standalone_mode=False)
+    explorer.main([str(output)], standalone_mode=False)
 
 
 def run(output: Path, tell: Tell) -> dict[str, Any]:
@@ -289,9 +287,7 @@ def show_end(screen: Console, found: dict[str, Any]) -> None:
     screen.print(
         f"{found['figures']['seconds']:.1f} s in all.\n"
         f"Report with pictures: [bold]{folder}/report.html[/]\n\nGo on with:\n"
-        f"  pellucid explore {folder}/collection \\\n"
-        + "".join(f"      --model {folder}/{name}.safetensors \\\n" for name in ("model", *UNLABELLED))
-        + f"      --words {folder}/words.parquet\n"
+        f"  pellucid explore {folder}\n"
         f"  pellucid search {folder}/collection \\\n      --model {folder}/model.safetensors \\\n"
         f"      --item {query['id']} --concept {query['concept']} --explain",
         soft_wrap=True,

@@ -27,8 +27,12 @@ class ImageShape(click.ParamType):
         return tuple(int(side) for side in sides)
 
 
+def tell(said: str) -> None:
+    click.echo(said, err=True)
+
+
 @click.command("explore")
-@click.argument("collection", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("collection", type=click.Path(path_type=Path, exists=True))
 @click.option(
     "-m",
     "--model",
@@ -77,13 +81,20 @@ def command(
 ) -> None:
     """Look at COLLECTION on a map, take its items apart, and search it by concept, in a browser.
 
+    COLLECTION is a collection; a folder that holds one with models and words beside it, which are found; or a bare file
+    of vectors: then a collection is made of it and its concepts are found and named, once, in the cache
+    (PELLUCID_CACHE, or where your system keeps such things).
+
     \b
     Examples:
+      pellucid explore pellucid-demo
+      pellucid explore vectors.parquet
       pellucid explore pellucid-demo/collection --model pellucid-demo/model.safetensors
       pellucid explore photos -m concepts.safetensors -m clusters.safetensors -m binary.safetensors
       pellucid explore photos -m concepts.safetensors --encoder clip:openai/clip-vit-base-patch32
       pellucid explore digits -m clusters.safetensors --image-shape 28x28
     """
+    tell(f"Opening {collection} …")  # before all that is to be imported
     from pellucid.explorer import Server, serve
 
     vocabulary: dict[str, Any] = {} if words is None else dict(zip(("words", "word_vectors"), read_words(words)))
@@ -91,8 +102,8 @@ def command(
     embed = made_encoder(encoder, texts)
 
     def on(where: int) -> Server:
-        more = {"image_shape": image_shape, "encoder": embed, **vocabulary}
-        return serve(collection, list(model), host=host, port=where, token=token, **more)
+        more = {"image_shape": image_shape, "encoder": embed, "tell": tell, **vocabulary}
+        return serve(collection, list(model) or None, host=host, port=where, token=token, **more)
 
     try:
         server = on(PORT if port is None else port)

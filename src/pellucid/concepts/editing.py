@@ -32,6 +32,7 @@ class EditedConcepts(PredictedConcepts):
     ridge: float
     sparsity_: float
     usage_: NDArray[Any]
+    label_names_: NDArray[Any]  # only where a concept was renamed
 
     def add_concept(self: Model, name: str, X: ArrayLike, members: ArrayLike, y: Any = None) -> Model:
         """Learn one more concept.
@@ -282,6 +283,8 @@ class EditedConcepts(PredictedConcepts):
         j = self.cones.index(name)
         if str(new) in {str(other) for i, other in enumerate(self.concept_names_) if i != j}:
             raise ValueError(f"There is a concept {new!r} already: choose another name.")
+        if not hasattr(self, "label_names_"):
+            self.label_names_ = self.concept_names_.copy()  # what the labels are called that it was learned from
         self.concept_names_ = np.array(
             [*self.concept_names_[:j], str(new), *self.concept_names_[j + 1 :]], dtype=object
         )
@@ -363,6 +366,8 @@ class EditedConcepts(PredictedConcepts):
         self.atoms_ = np.vstack([self.atoms_, atoms.astype(self.atoms_.dtype)])
         self.groups_ = np.concatenate([self.groups_, np.full(len(atoms), S)])
         self.concept_names_ = np.array([*self.concept_names_, name], dtype=object)
+        if hasattr(self, "label_names_"):
+            self.label_names_ = np.array([*self.label_names_, name], dtype=object)
         for attribute in self._per_concept() if told is not None else ():
             mine = getattr(told, attribute.removeprefix("presence_").removesuffix("_"))
             setattr(self, attribute, np.concatenate([getattr(self, attribute), mine]))
@@ -375,5 +380,7 @@ class EditedConcepts(PredictedConcepts):
         self.atoms_ = self.atoms_[atoms]
         self.groups_ = np.repeat(np.arange(len(places)), [len(place) for place in places])
         self.concept_names_ = self.concept_names_[list(kept)]
+        if hasattr(self, "label_names_"):
+            self.label_names_ = self.label_names_[list(kept)]
         for attribute in self._per_concept():
             setattr(self, attribute, getattr(self, attribute)[list(kept)])

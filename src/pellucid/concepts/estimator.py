@@ -84,6 +84,8 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
         Index of the concept of each atom.
     concept_names_ : ndarray of shape (S,)
         Names.
+    label_names_ : ndarray of shape (S,)
+        What the labels are called that the concepts were learned from; only where one was renamed since.
     objective_ : ndarray of shape (sweeps + 1,)
         Mean squared error per row, plus ridge term and twice the price of the codes: at the start and after each sweep.
         For "online" it is that of the first batch, and in each sweep that of every batch before it was learned from.
@@ -139,6 +141,7 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
         "presence_threshold_": Fitted("f", ("S",), optional=True),
         "presence_counts_": Fitted("i", ("S", 2, "bins"), optional=True),
         "presence_weight_": Fitted("f", (1,), optional=True),
+        "label_names_": Fitted("U", ("S",), optional=True),
         **NAMES_IN,
     }
     _fitted_values: ClassVar[dict[str, type]] = {
@@ -248,6 +251,7 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
         ['cat', 'dog']
         """
         rows = self._start(X, y, concept_names)
+        self.__dict__.pop("label_names_", None)
         rng = check_random_state(self.random_state)
         if validation is not None:
             rows.validation = self._labelled(*validation)

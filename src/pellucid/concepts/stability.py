@@ -16,6 +16,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
 from pellucid._core.arrays import unit_rows
+from pellucid._core.progress import progress
 from pellucid.concepts.labels import Indicator
 
 if TYPE_CHECKING:
@@ -100,7 +101,12 @@ def stability(
     if n_runs < 1:
         raise ValueError(f"n_runs must be at least 1, got {n_runs}.")
     seeds = check_random_state(model.random_state).randint(2**31 - 1, size=n_runs)
-    runs = Parallel(n_jobs=n_jobs)(delayed(_one_run)(model, X, Y, held_out, int(seed)) for seed in seeds)
+    jobs = (delayed(_one_run)(model, X, Y, held_out, int(seed)) for seed in seeds)
+    runs = []
+    with progress("Refits", n_runs, bool(getattr(model, "verbose", 0))) as advance:
+        for run in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+            runs.append(run)
+            advance("")
     cosines, overlaps, explained, *aucs = (np.array(column) for column in zip(*runs))
     auc, random, permuted = (_mean_of_known(a) for a in aucs)
     return Stability(
@@ -127,8 +133,11 @@ def _one_run(
     sizes = np.bincount(model.groups_, minlength=len(model.concept_names_)).tolist()
     fresh = clone(model).set_params(n_atoms=sizes, verbose=0, random_state=seed, presence=False)
     names = list(model.concept_names_)
-    again = clone(fresh).fit(X[rows], Y[rows], names)
-    permuted = fresh.fit(X[rows], Y[rng.permutation(rows)], names)
+    with progress("A refit", 2, enabled=False) as advance:
+        again = clone(fresh).fit(X[rows], Y[rows], names)
+        advance("")
+        permuted = fresh.fit(X[rows], Y[rng.permutation(rows)], names)
+        advance("")
     return (
         *match(model, again),
         explained_energy(again, new_X, new_Y),

@@ -6,17 +6,60 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pellucid._core.extras import require
 from pellucid.explorer.limits import LOCAL_HOSTS, Limits, check_token
 from pellucid.explorer.server import Server, explore, serve
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from pellucid.search import Collection
 
-__all__ = ["LOCAL_HOSTS", "Limits", "Server", "create_app", "explore", "serve"]
+__all__ = ["LOCAL_HOSTS", "Limits", "Server", "create_app", "explore", "places", "serve"]
+
+
+def places(collection: Collection | str | Path, layout: str = "neighbours") -> NDArray[np.float32]:
+    """Say where the items of a collection stand on the explorer's map.
+
+    Parameters
+    ----------
+    collection : Collection, str or path
+        The items, or the folder they are in, where the places are kept.
+    layout : {"neighbours", "pca"}, default="neighbours"
+        By neighbourhoods, or by principal components.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        x and y of each item that is there, in order, within -1 to 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no such layout.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempfile import mkdtemp
+    >>> from pellucid.explorer import places
+    >>> from pellucid.search import Collection
+    >>> places(Collection.create(mkdtemp(), np.eye(3)), "pca").shape
+    (3, 2)
+    """
+    from pellucid.explorer.background import LAYOUTS, Background
+    from pellucid.explorer.items import Items
+    from pellucid.search import Collection
+
+    if layout not in LAYOUTS:
+        raise ValueError(f"The layout must be one of {', '.join(LAYOUTS)}, got {layout!r}.")
+    opened = collection if isinstance(collection, Collection) else Collection.open(collection)
+    made = Background(Items(opened), None)
+    made.run()
+    return np.asarray(made.get(layout))
 
 
 def create_app(

@@ -211,6 +211,12 @@ def _add_concepts(app: FastAPI, state: State, limits: Limits) -> None:
         state.check_stability(asked.n_runs, limits.job)
         return {"started": True}
 
+    @app.post("/api/stability/stop", response_model=s.Started, responses=PROBLEMS)
+    def stop_stability() -> Any:
+        """Give the refits up that are under way."""
+        state.stop_stability()
+        return {"started": False}
+
     @app.post("/api/rename", response_model=s.Renamed, responses=PROBLEMS)
     def rename(asked: s.RenameRequest) -> Any:
         """Give a concept another name, and save it in the model's file."""
@@ -279,7 +285,12 @@ def _add_errors(app: FastAPI) -> None:
         return answer(422, f"{place}: {first['msg']}.")
 
     @app.exception_handler(HTTPException)
-    def known(request: Request, error: HTTPException) -> JSONResponse:
+    def known(request: Request, error: HTTPException) -> Response:
+        path, asked = request.url.path, request.headers.get("accept", "")
+        if error.status_code == 404 and "text/html" in asked and not path.startswith(("/api/", "/assets/")):
+            page = _page()  # which says so, and leads back
+            page.status_code = 404
+            return page
         reply = answer(error.status_code, str(error.detail))
         reply.headers.update(error.headers or {})
         return reply

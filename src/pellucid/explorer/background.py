@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pellucid._core.deadline import Deadline, Expired
+from pellucid._core.threads import aside
 from pellucid.concepts import ConceptSubspaces
 from pellucid.explorer import layout
 from pellucid.explorer.items import Items
@@ -21,6 +23,8 @@ from pellucid.search.derived import cone_facts, derived_array
 LOG = logging.getLogger("pellucid.explorer")
 FOLDER = "explorer"  # beside the collection's own files
 LAYOUTS = ("pca", "neighbours")
+FIRST_BLOCK = 16  # rows that show how long rows take
+HALF = 0.5
 
 
 class NotReady(Exception):
@@ -44,11 +48,17 @@ def row_task(
 
     def compute(progress: layout.Progress) -> NDArray[Any]:
         out: NDArray[Any] = np.empty((width, len(items)), dtype=dtype)
-        for start in range(0, len(items), layout.BLOCK):
-            rows = slice(start, start + layout.BLOCK)
+        done, size = 0, FIRST_BLOCK
+        while done < len(items):
+            begun = time.monotonic()
+            rows = slice(done, done + size)
             vectors = items.collection.vectors(items.positions[rows]).astype(np.float32)
             out[:, rows] = np.asarray(function(vectors)).T
-            progress(min(1.0, rows.stop / len(items)))
+            done = min(len(items), done + size)
+            progress(done / len(items))
+            # as many at a time as half a second takes: what is shown moves on, and nobody waits long for the end
+            pace = HALF / max(time.monotonic() - begun, 1e-3)
+            size = int(min(layout.BLOCK, max(1, size * min(pace, 4))))
         return out
 
     return Task(name, (width, len(items)), dtype, depends_on, compute)
@@ -70,7 +80,8 @@ class Background:
         self.items, self.model, self.more, self.warm = items, model, more, warm
         self.first: Callable[[], object] | None = None  # what requests would otherwise begin again and again
         others = [*(["shares"] if model is not None else []), *(task.name for task in more)]
-        self.progress = dict.fromkeys((*LAYOUTS, *others), 0.0)
+        # in the order in which they are made: the first that is not whole is the one under way
+        self.progress = dict.fromkeys((LAYOUTS[0], *others, LAYOUTS[1]), 0.0)
         self.failed: dict[str, str] = {}
         self._made: dict[str, NDArray[Any]] = {}
         self.ends = Deadline()  # of all that is not for one request
@@ -79,6 +90,10 @@ class Background:
     def start(self) -> None:
         if self._thread.ident is None:
             self._thread.start()
+
+    def run(self) -> None:
+        """Make everything now."""
+        self._run()
 
     def stop(self) -> None:
         self.ends.cancel()
@@ -100,7 +115,7 @@ class Background:
 
     def _run(self) -> None:
         # one core is enough for the background: the others answer, and threads that wait for each other wait long
-        with threadpool_limits(limits=1, user_api="openmp"), self.ends.held(), suppress(Expired):
+        with aside(), threadpool_limits(limits=1, user_api="openmp"), self.ends.held(), suppress(Expired):
             self._prepare()
 
     def _prepare(self) -> None:
@@ -109,13 +124,13 @@ class Background:
             self.first()
         axes: list[layout.Axes] = []
 
-        def shared_axes() -> layout.Axes:
+        def shared_axes(progress: layout.Progress = layout.unheard) -> layout.Axes:
             if not axes:
-                axes.append(layout.Axes(collection, items.positions))
+                axes.append(layout.Axes(collection, items.positions, progress))
             return axes[0]
 
         def pca(progress: layout.Progress) -> NDArray[np.float32]:
-            return layout.pca(collection, items.positions, shared_axes(), progress)
+            return layout.pca(collection, items.positions, shared_axes(progress), progress)
 
         def neighbours(progress: layout.Progress) -> NDArray[np.float32]:
             return layout.neighbours(collection, items.positions, shared_axes(), self._made["pca"], progress)

@@ -21,17 +21,28 @@ ANCHORS = 10_000  # rows whose neighbourhoods are laid out; the others go betwee
 NEAR = 6
 DIMENSIONS = 48  # kept for judging neighbourhoods
 BLOCK = 8_192
+FEW_ROWS = 2_048  # after which what is shown moves on
+
+
+def unheard(share: float) -> None:
+    """For who does not ask how far it is."""
 
 
 class Axes:
     """Principal axes of the collection's unit vectors, learned from a sample."""
 
-    def __init__(self, collection: Collection, positions: NDArray[np.int64]) -> None:
+    def __init__(self, collection: Collection, positions: NDArray[np.int64], progress: Progress = unheard) -> None:
         chosen = sample(len(positions), SAMPLE)
         rows = unit_rows(collection.vectors(positions[chosen]).astype(np.float32))
+        progress(0.1)
         self.mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
         count = min(DIMENSIONS, *rows.shape)
-        covariance = np.cov((rows - self.mean).T.astype(np.float64), bias=True).reshape(rows.shape[1], -1)
+        covariance = np.zeros((rows.shape[1], rows.shape[1]))
+        for start in range(0, len(rows), FEW_ROWS):
+            part = rows[start : start + FEW_ROWS].astype(np.float64) - self.mean
+            covariance += part.T @ part
+            progress(0.1 + 0.4 * min(1.0, (start + FEW_ROWS) / len(rows)))
+        covariance /= max(1, len(rows))
         axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :count]
         # a sign convention makes the picture the same on every machine
         largest = np.abs(axes).argmax(axis=0)
@@ -55,7 +66,7 @@ def pca(collection: Collection, positions: NDArray[np.int64], axes: Axes, progre
     places = np.zeros((len(positions), 2), dtype=np.float32)
     for rows, coordinates in axes.blocks(collection, positions):
         places[rows, : min(2, coordinates.shape[1])] = coordinates[:, :2]
-        progress(min(1.0, rows.stop / len(positions)))
+        progress(0.5 + 0.5 * min(1.0, rows.stop / len(positions)))
     return fit(places)
 
 
@@ -68,9 +79,8 @@ def neighbours(
         return start
     chosen = sample(n, ANCHORS)
     anchors = np.empty((len(chosen), axes.axes.shape[1]), dtype=np.float32)
-    for rows, coordinates in axes.blocks(collection, positions):
-        mine = (chosen >= rows.start) & (chosen < rows.stop)
-        anchors[mine] = coordinates[chosen[mine] - rows.start]
+    for rows, coordinates in axes.blocks(collection, positions[chosen]):
+        anchors[rows] = coordinates
     rest = 0.4 if n > len(chosen) else 0.0
     placed = embed(anchors, start[chosen], lambda done: progress((1 - rest) * done))
     if n == len(chosen):

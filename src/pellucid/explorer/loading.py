@@ -25,6 +25,11 @@ class Models:
     files: dict[str, Path] = field(default_factory=dict)
 
 
+def kind_of(model: Any) -> str | None:
+    """Which kind of model that is, if it is one that is shown."""
+    return next((name for name, cls in KINDS.items() if isinstance(model, cls)), None)
+
+
 def open_models(given: Any) -> Models:
     """Models by their kind, from one or several models or files of them."""
     found = Models()
@@ -32,7 +37,7 @@ def open_models(given: Any) -> Models:
     for model in many:
         file = Path(model) if isinstance(model, (str, Path)) else None
         fitted = model if file is None else persistence.load(file)
-        kind = next((name for name, cls in KINDS.items() if isinstance(fitted, cls)), None)
+        kind = kind_of(fitted)
         if kind is None:
             raise ValueError(
                 f"The explorer shows concept subspaces, binary concepts and clusters, but the model is a "

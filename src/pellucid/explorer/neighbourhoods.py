@@ -18,6 +18,26 @@ from pellucid._core.kernels import pull_and_push
 
 NEIGHBOURS = 15
 EPOCHS = 300
+KNOWN = 0.15  # of the time goes into finding neighbours
+BLOCK = 1_024
+
+
+def nearest(
+    points: NDArray[np.float32], k: int, progress: Callable[[float], None]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Distances (n, k) to the nearest others of each point, and which they are."""
+    n = len(points)
+    index = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(points)
+    distances, found = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
+    for start in range(0, n, BLOCK):
+        rows = np.arange(start, min(n, start + BLOCK))
+        away, others = index.kneighbors(points[rows])
+        # of points that lie on each other one may not be listed among its own nearest: then the last one goes
+        own = others == rows[:, None]
+        own[~own.any(axis=1), -1] = True
+        distances[rows], found[rows] = away[~own].reshape(-1, k), others[~own].reshape(-1, k)
+        progress(min(1.0, (start + BLOCK) / n))
+    return distances, found
 
 
 def edges(found: NDArray[np.int64], distances: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -43,12 +63,12 @@ def embed(
 ) -> NDArray[np.float32]:
     """Places (n, 2) of the points, from where ``start`` (within -1 to 1) puts them."""
     k = min(NEIGHBOURS, len(points) - 1)
-    distances, found = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points).kneighbors()
+    distances, found = nearest(points, k, lambda done: progress(KNOWN * done))
     head, tail, weight = edges(found, distances)
     places = 10 * start.astype(np.float64, order="C") + np.random.default_rng(0).normal(0, 1e-3, start.shape)
     share = weight / weight.max()
     due = 1 / share
     for first in range(0, EPOCHS, 10):
         pull_and_push(places, head, tail, share, due, first, first + 10, EPOCHS)
-        progress((first + 10) / EPOCHS)
+        progress(KNOWN + (1 - KNOWN) * (first + 10) / EPOCHS)
     return places.astype(np.float32)

@@ -51,6 +51,7 @@ class CollectionInfo(BaseModel):
     has_thumbnails: bool
     model: str | None = Field(description="The file of the model, if it came from one.")
     concepts: list[str] = Field(description="The names, in the order of all arrays by concept; empty without a model.")
+    labels: list[str] = Field(description="What the items' labels call each concept, which may have been renamed.")
     presence: bool = Field(description="Whether the model knows which concepts an item has.")
     n_clusters: int | None = Field(description="How many clusters the model of clusters has, if there is one.")
     n_binary: int | None = Field(description="How many binary concepts the model of them has, if there is one.")

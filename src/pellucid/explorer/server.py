@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
 import webbrowser
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -150,14 +152,22 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def serve(
-    collection: Any, model: Any = None, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None, **more: Any
+    collection: Any,
+    model: Any = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    tell: Callable[[str], None] | None = None,
+    **more: Any,
 ) -> Server:
     """Make an explorer on an address, not started yet.
 
     Parameters
     ----------
     collection : Collection, str or path
-        The items, or the folder they are in.
+        The items; the folder they are in; a folder that holds that, beside models and words, which are taken if none
+        are given; or a file of vectors, of which a collection with concepts is made in the cache.
     model : fitted model, str, path, or list of these, default=None
         What the page shows beside the items; see :func:`pellucid.explorer.create_app`.
     host : str, default="127.0.0.1"
@@ -166,6 +176,8 @@ def serve(
         Port to bind to; 0 takes a free one.
     token : str, default=None
         What a client must know, at least 16 printable ASCII characters.
+    tell : callable, default=None
+        Called with a sentence on what takes a while before the service can answer.
     **more : object
         Further arguments of :func:`pellucid.explorer.create_app`.
 
@@ -192,8 +204,14 @@ def serve(
     True
     """
     from pellucid.explorer import LOCAL_HOSTS, create_app
+    from pellucid.explorer.finding import find, read_words
 
     check_token(token, needed=not is_local(host))
+    if isinstance(collection, (str, os.PathLike)):
+        found = find(collection, tell or (lambda said: None))
+        collection, model = found.collection, found.models if model is None else model
+        if found.words is not None and not {"words", "word_vectors"} & more.keys():
+            more["words"], more["word_vectors"] = read_words(found.words)
     # elsewhere the machine may go by any name, and the token decides
     hosts = (*LOCAL_HOSTS, host) if is_local(host) else None
     return Server(create_app(collection=collection, model=model, token=token, hosts=hosts, **more), host, port, token)
@@ -205,7 +223,8 @@ def explore(collection: Any, model: Any = None, *, open_browser: bool = True, **
     Parameters
     ----------
     collection : Collection, str or path
-        The items, or the folder they are in.
+        The items; the folder they are in; a folder that holds that, beside models and words, which are taken if none
+        are given; or a file of vectors, of which a collection with concepts is made in the cache.
     model : fitted model, str, path, or list of these, default=None
         A fitted ``ConceptSubspaces``, or its file (a concept renamed on the page is saved in it), a model of binary
         concepts or of clusters, or a list of these.

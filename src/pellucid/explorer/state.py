@@ -99,6 +99,7 @@ class State:
             "has_thumbnails": self.items.has_thumbnails,
             "model": None if self.model_path is None else str(self.model_path),
             "concepts": self.concept_names,
+            "labels": self.label_names,
             "presence": self.model is not None and self.model.knows_presence,
             "n_clusters": None if self.models.clusters is None else len(self.models.clusters.atoms_),
             "n_binary": None if self.models.binary is None else len(self.models.binary.components_),
@@ -111,6 +112,12 @@ class State:
     @property
     def concept_names(self) -> list[str]:
         return [] if self.model is None else [str(name) for name in self.model.concept_names_]
+
+    @property
+    def label_names(self) -> list[str]:
+        """What the items' labels call each concept: it may have been renamed since it was learned from them."""
+        named = self.model if self.model is None else getattr(self.model, "label_names_", self.model.concept_names_)
+        return [] if named is None else [str(name) for name in named]
 
     # items
 
@@ -296,11 +303,11 @@ class State:
                     "captions": captions[j],
                     "strongest": None if strongest is None else int(strongest[j]),
                     "mean_share": None if mean is None else float(mean[j]),
-                    "labelled": labelled.get(name),
+                    "labelled": labelled.get(label),
                     "stability": None if checked is None else checked[j],
                     "top": [] if top is None else self._hits(top[j]),
                 }
-                for j, name in enumerate(self.concept_names)
+                for j, (name, label) in enumerate(zip(self.concept_names, self.label_names))
             ],
         }
 
@@ -309,6 +316,12 @@ class State:
         self._need_model()
         assert self.checking is not None
         self.checking.start(n_runs, seconds)
+
+    def stop_stability(self) -> None:
+        """Give up the refits that are under way."""
+        self._need_model()
+        assert self.checking is not None
+        self.checking.stop()
 
     def cooccurrence(self) -> dict[str, Any]:
         """How often concepts are used together in greedy codes: the paper's Figure 5, atoms of a concept as one."""
@@ -328,8 +341,8 @@ class State:
             if self.model_path is not None and _digest(self.model_path) != self._digest:
                 raise Conflict(f"{self.model_path.name} was changed by someone else; start the explorer again.")
             before = model.concept_names_
-            renamed = np.array([*names[:j], wanted, *names[j + 1 :]], dtype=object)
-            model.concept_names_ = self.searcher.stored.concept_names_ = renamed
+            model.rename_concept(names[j], wanted)
+            self.searcher.stored.concept_names_ = model.concept_names_
             if self.model_path is None:
                 return False
             try:

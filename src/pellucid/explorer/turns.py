@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pellucid._core import deadline
+from pellucid._core.threads import aside
 
 LOOK = 0.2  # seconds after which one who waits looks at the deadline again
 
@@ -68,7 +69,7 @@ class Kept:
 
     def _run(self, name: str, made: Future[Any], compute: Callable[[], Any]) -> None:
         try:
-            with self._ends.held():
+            with aside(), self._ends.held():
                 made.set_result(compute())
         except BaseException as error:
             with self._lock:

@@ -88,7 +88,7 @@ async function bytes<P extends Getting>(path: P, parameters?: Asked<paths[P]["ge
 
 export const api = {
   collection: () => get("/api/collection"),
-  status: () => get("/api/status"),
+  status: (signal?: AbortSignal) => get("/api/status", undefined, signal),
   map: async (layout: Layout) => new Float32Array(await bytes("/api/map", { layout })),
   shares: async (concept: string) => new Float32Array(await bytes("/api/shares", { concept })),
   strongest: async () => new Uint16Array(await bytes("/api/strongest")),
@@ -101,6 +101,7 @@ export const api = {
   concepts: () => get("/api/concepts"),
   cooccurrence: () => get("/api/cooccurrence"),
   stability: (n_runs: number) => post("/api/stability", { n_runs }),
+  stopStability: () => post("/api/stability/stop", undefined as never),
   rename: (concept: string, name: string) => post("/api/rename", { concept, name }),
   selection: (layout: Layout, polygon: [number, number][], k: number) => post("/api/selection", { layout, polygon, k }),
   binary: () => get("/api/binary"),

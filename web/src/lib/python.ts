@@ -1,6 +1,6 @@
 // Every result as the lines of Python that give it.
 
-import type { Query } from "./api";
+import type { Layout, Query } from "./api";
 import { shared } from "./state.svelte";
 
 const quote = (text: string) => JSON.stringify(text);
@@ -78,14 +78,15 @@ export const python = {
   explain: (x: string, y: string, asked: Partial<Asked> = {}) =>
     block(...opening(true), `print(search.explain(${[quote(x), quote(y), ...seenThrough(asked)].join(", ")}))`),
   item: (id: string) => block(...opening(false), `print(collection.item(collection.position(${quote(id)})))`),
-  map: () =>
+  map: (layout: Layout) =>
     block(
       ...opening(false),
       "",
-      "from sklearn.decomposition import PCA",
+      "from pellucid.explorer import places",
       "",
-      "X = collection.vectors()",
-      "places = PCA(n_components=2).fit_transform(X)",
+      `xy = places(collection, ${quote(layout)})`,
+      "for id, (x, y) in zip(collection.ids, xy):",
+      '    print(f"{x:7.3f} {y:7.3f}  {id}")',
     ),
   shares: (concept: string) => block(...opening(false), ...sharesOf(concept)),
   top: (concept: string, k: number) =>

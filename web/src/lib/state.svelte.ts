@@ -9,6 +9,8 @@ const system = matchMedia("(prefers-color-scheme: dark)");
 export const shared = $state({
   info: null as Info | null,
   problem: "",
+  /** the service does not answer any more */
+  lost: false,
   status: { progress: {}, failed: {} } as Status,
   dark: wanted() ? wanted() === "dark" : system.matches,
   news: "",
@@ -38,20 +40,39 @@ export function tell(news: string) {
 export async function start() {
   try {
     shared.info = await api.collection();
-    await poll();
+    shared.problem = "";
   } catch (error) {
     shared.problem = (error as Problem).message;
+    if ((error as Problem).status === 0) setTimeout(start, QUIET);
+    return;
   }
+  await poll();
 }
+
+/** Milliseconds after which the service is asked how it is: while it works, and while it does not. */
+const BUSY = 500;
+const QUIET = 3000;
+let asking = 0;
+document.addEventListener("visibilitychange", () => shared.info && !document.hidden && poll());
 
 export const ready = (name: string) => (shared.status.progress[name] ?? 0) >= 1;
 
+/** How far the service is, or that it is gone; asked again and again, but for a page that nobody sees. */
 export async function poll() {
-  shared.status = await api.status();
-  const { progress, failed } = shared.status;
-  const waiting = Object.keys(progress).some((name) => progress[name] < 1 && !(name in failed));
-  if (waiting) setTimeout(() => poll().catch((error) => (shared.problem = error.message)), 500);
+  clearTimeout(asking);
+  const mine = ++turn;
+  let next = QUIET;
+  try {
+    shared.status = await api.status(AbortSignal.timeout(QUIET));
+    shared.lost = false;
+    const { progress, failed } = shared.status;
+    if (Object.keys(progress).some((name) => progress[name] < 1 && !(name in failed))) next = BUSY;
+  } catch {
+    shared.lost = true;
+  }
+  if (mine === turn && !document.hidden) asking = setTimeout(poll, next);
 }
+let turn = 0;
 
 export function conceptColour(name: string): string {
   const names = shared.info?.concepts ?? [];

@@ -1,6 +1,7 @@
 // How the map looks, as text that goes into the address of the page.
 
 import type { Info } from "../lib/api";
+import type { View } from "./camera";
 
 export type Colour =
   | { kind: "none" }
@@ -46,6 +47,36 @@ export function standardColour(info: Info): Colour {
   const column = info.columns.find((c) => c.kind === "label");
   return column ? { kind: "label", column: column.name } : { kind: "none" };
 }
+
+/** The colour that an address asks for; null if there is no such thing here. */
+export function readColour(text: string, info: Info): Colour | null {
+  const colour = parseColour(text);
+  if (colour.kind === "none" && text !== "none") return null;
+  return isKnown(colour, info) ? colour : null;
+}
+
+function isKnown(colour: Colour, info: Info): boolean {
+  const column = (name: string) => info.columns.find((c) => c.name === name);
+  if (colour.kind === "strongest") return info.concepts.length > 0;
+  if (colour.kind === "share") return info.concepts.includes(colour.concept);
+  if (colour.kind === "cluster") return (info.n_clusters ?? 0) > (colour.cluster ?? 0);
+  if (colour.kind === "bit") return colour.concept < (info.n_binary ?? 0);
+  if (colour.kind === "label") return column(colour.column)?.kind === "label";
+  if (colour.kind === "has") return column(colour.column)?.values.includes(colour.value) ?? false;
+  return true;
+}
+
+/** Where one looks, as x~y~zoom. */
+export function parseView(text: string | null): View | null {
+  const [x, y, zoom] = (text ?? "").split("~").map(Number);
+  return [x, y, zoom].every(Number.isFinite) && zoom > 0 ? { x, y, zoom } : null;
+}
+
+/** Nothing for the whole map. */
+export const writeView = ({ x, y, zoom }: View) =>
+  Math.hypot(x, y) < 1e-3 && Math.abs(zoom - 1) < 1e-3
+    ? null
+    : `${x.toFixed(4)}~${y.toFixed(4)}~${Number(zoom.toPrecision(4))}`;
 
 export function parseLasso(text: string | null): [number, number][] | null {
   const corners = (text ?? "").split("_").map((pair) => pair.split("~").map(Number) as [number, number]);

@@ -1,5 +1,14 @@
 // Where on the screen a place of the map lies.
 
+export interface View {
+  x: number;
+  y: number;
+  zoom: number;
+}
+const NEAREST = 0.5;
+const FARTHEST = 2000;
+const EDGE = 1.05;
+
 export class Camera {
   width = 1;
   height = 1;
@@ -30,11 +39,31 @@ export class Camera {
     this.y = height / 2 + cy * this.scale;
   }
 
+  /** Where one looks: the place in the middle, and how near. */
+  get view(): View {
+    const [x, y] = this.place(this.width / 2, this.height / 2);
+    return { x, y, zoom: this.zoom };
+  }
+
+  look({ x, y, zoom }: View) {
+    this.scale = Math.min(this.width, this.height) * 0.46 * Math.min(FARTHEST, Math.max(NEAREST, zoom));
+    this.x = this.width / 2 - x * this.scale;
+    this.y = this.height / 2 + y * this.scale;
+    this.hold();
+  }
+
+  /** The middle of the screen stays within the square that the points are in. */
+  hold() {
+    this.x = Math.min(this.width / 2 + EDGE * this.scale, Math.max(this.width / 2 - EDGE * this.scale, this.x));
+    this.y = Math.min(this.height / 2 + EDGE * this.scale, Math.max(this.height / 2 - EDGE * this.scale, this.y));
+  }
+
   zoomAt(px: number, py: number, factor: number) {
-    const next = Math.min(2000, Math.max(0.5, this.zoom * factor)) / this.zoom;
+    const next = Math.min(FARTHEST, Math.max(NEAREST, this.zoom * factor)) / this.zoom;
     this.x = px + (this.x - px) * next;
     this.y = py + (this.y - py) * next;
     this.scale *= next;
+    this.hold();
   }
 
   screen(x: number, y: number): [number, number] {

@@ -24,6 +24,20 @@ export class Grid {
     return Math.min(this.side - 1, Math.max(0, Math.floor(((value + 1) / 2) * this.side)));
   }
 
+  /** Whether there is any point in a rectangle, looked for cell by cell. */
+  any(left: number, low: number, right: number, high: number): boolean {
+    for (let cy = this.cell(low); cy <= this.cell(high); cy++) {
+      for (let cx = this.cell(left); cx <= this.cell(right); cx++) {
+        const c = cx + this.side * cy;
+        for (let j = this.starts[c]; j < this.starts[c + 1]; j++) {
+          const [x, y] = [this.places[2 * this.rows[j]], this.places[2 * this.rows[j] + 1]];
+          if (x >= left && x <= right && y >= low && y <= high) return true;
+        }
+      }
+    }
+    return false;
+  }
+
   /** Row of the nearest point within a radius, or -1. */
   nearest(x: number, y: number, radius: number): number {
     let best = radius * radius;

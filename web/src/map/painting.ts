@@ -51,7 +51,7 @@ export async function paintBy(wanted: Colour, info: Info, dark: boolean, source:
     case "bit":
       return alone(`Binary concept ${wanted.concept}`, await source.bits(wanted.concept), plainDot(dark), dark);
     case "has": {
-      const at = concepts.indexOf(wanted.value);
+      const at = info.labels.indexOf(wanted.value);
       const strong = at >= 0 ? hue(at, concepts.length, dark) : plainDot(dark);
       return alone(wanted.value, await source.labels(wanted.column, wanted.value), strong, dark);
     }

@@ -1,7 +1,7 @@
 // The map on the screen: drawing, moving, pointing, choosing. Knows nothing of items, only of rows and places.
 
 import { ground, type Paint } from "../lib/colours";
-import { Camera } from "./camera";
+import { Camera, type View } from "./camera";
 import { Grid, inside } from "./grid";
 import { makePainter, type Painter } from "./painter";
 
@@ -20,8 +20,11 @@ export interface Handlers {
   pick(row: number): void;
   lasso(polygon: [number, number][]): void;
   escape(): void;
+  /** somebody moved the map, and it has come to rest; whether any point is to be seen */
+  moved(view: View, seen: boolean): void;
 }
 
+const NOTHING = { places: new Float32Array(0), paint: { colours: new Uint32Array(0), order: null } };
 const MOVED = 200_000; // more points than this jump to a new layout instead of gliding
 const GLIDE = 900;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -43,6 +46,8 @@ export class Scatter {
   private aiming = false;
   private frame = 0;
   private frames = 0;
+  private resting = 0;
+  private wanted: View | null = null;
   private glide: { from: Float32Array; to: Float32Array; begun: number } | null = null;
   private readonly over: CanvasRenderingContext2D;
   private readonly observer: ResizeObserver;
@@ -60,10 +65,12 @@ export class Scatter {
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(overlay);
     this.listen();
+    this.draw(); // a canvas that nothing was drawn on may be black
   }
 
   destroy() {
     this.observer.disconnect();
+    clearTimeout(this.resting);
     cancelAnimationFrame(this.frame);
   }
 
@@ -80,6 +87,11 @@ export class Scatter {
 
   setPaint(paint: Paint, dark: boolean) {
     this.paint = paint;
+    this.dark = dark;
+    this.redraw();
+  }
+
+  setDark(dark: boolean) {
     this.dark = dark;
     this.redraw();
   }
@@ -101,12 +113,39 @@ export class Scatter {
 
   fit() {
     this.camera.fit();
+    this.rest();
+  }
+
+  /** Look there, as soon as the map has a size. */
+  look(view: View | null) {
+    this.wanted = view;
+    if (this.camera.width > 1) {
+      if (view) this.camera.look(view);
+      else this.camera.fit();
+      this.redraw();
+    }
+  }
+
+  /** Drawn again, and told once nobody moves it any more. */
+  private rest() {
+    this.camera.hold();
     this.redraw();
+    clearTimeout(this.resting);
+    this.resting = window.setTimeout(() => this.handlers.moved(this.camera.view, this.sees), 160);
+  }
+
+  /** Whether any point is in view. */
+  get sees(): boolean {
+    if (!this.grid) return true;
+    const { camera } = this;
+    const [left, high] = camera.place(0, 0);
+    const [right, low] = camera.place(camera.width, camera.height);
+    return this.grid.any(left, low, right, high);
   }
 
   zoom(factor: number) {
     this.camera.zoomAt(this.camera.width / 2, this.camera.height / 2, factor);
-    this.redraw();
+    this.rest();
   }
 
   /** Points and marks as one picture. */
@@ -157,6 +196,8 @@ export class Scatter {
       canvas.height = Math.round(height * ratio);
     }
     this.camera.resize(width, height);
+    if (this.wanted) this.camera.look(this.wanted);
+    this.wanted = null;
     this.draw(); // at once: a resized canvas is empty
   }
 
@@ -177,17 +218,16 @@ export class Scatter {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
     if (this.glide) this.move();
-    if (this.places.length && this.paint.colours.length * 2 === this.places.length) {
-      this.painter.draw({
-        camera: this.camera,
-        places: this.places,
-        paint: this.paint,
-        radius: this.radius(),
-        ground: ground(this.dark),
-        chosen: this.chosen,
-      });
-      this.canvas.dataset.frames = String(++this.frames);
-    }
+    const whole = this.places.length > 0 && this.paint.colours.length * 2 === this.places.length;
+    this.painter.draw({
+      camera: this.camera,
+      places: whole ? this.places : NOTHING.places,
+      paint: whole ? this.paint : NOTHING.paint,
+      radius: this.radius(),
+      ground: ground(this.dark),
+      chosen: whole ? this.chosen : null,
+    });
+    if (whole) this.canvas.dataset.frames = String(++this.frames);
     this.drawOver();
   }
 
@@ -272,7 +312,7 @@ export class Scatter {
       event.preventDefault();
       const step = event.deltaMode === 1 ? 16 : 1;
       this.camera.zoomAt(event.offsetX, event.offsetY, Math.exp(-event.deltaY * step * 0.0016));
-      this.redraw();
+      this.rest();
     });
     surface.addEventListener("pointerdown", (event) => {
       if (event.button) return;
@@ -293,7 +333,7 @@ export class Scatter {
     surface.addEventListener("pointerleave", () => this.point(-1, 0, 0));
     surface.addEventListener("dblclick", (event) => {
       this.camera.zoomAt(event.offsetX, event.offsetY, 2);
-      this.redraw();
+      this.rest();
     });
     surface.addEventListener("keydown", (event) => this.key(event));
     surface.addEventListener("blur", () => {
@@ -326,7 +366,8 @@ export class Scatter {
     }
     this.pointers.set(event.pointerId, now);
     this.point(-1, 0, 0);
-    this.redraw();
+    if (this.drawing.length) this.redraw();
+    else this.rest();
   }
 
   private pointerUp(event: PointerEvent) {
@@ -366,6 +407,7 @@ export class Scatter {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key in moves) {
       moves[event.key]();
+      this.rest();
       this.aiming = true;
       const [x, y] = [this.camera.width / 2, this.camera.height / 2];
       this.point(this.at(x, y, 80), x, y);

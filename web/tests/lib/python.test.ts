@@ -66,7 +66,13 @@ describe("other results as Python", () => {
     expect(python.analogram(["a"], "model", 60)).toContain("max_nodes=60");
   });
   it("end with a line", () => {
-    for (const code of [python.map(), python.concepts(), python.cooccurrence(), python.clusters(), python.binary()]) {
+    for (const code of [
+      python.map("pca"),
+      python.concepts(),
+      python.cooccurrence(),
+      python.clusters(),
+      python.binary(),
+    ]) {
       expect(code).toMatch(/^import pellucid\n[^]*[^\n]\n$/);
     }
   });
