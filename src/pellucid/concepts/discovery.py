@@ -102,7 +102,7 @@ class ConceptDiscovery(RearrangedConcepts):
         More of it.
     coarse_presence_counts_, coarse_presence_weight_ : ndarray
         More of it.
-    groups_, usage_, objective_, n_iter_, n_dead_, sparsity_, preparation_, n_features_in_ : ndarray
+    groups_, usage_, objective_, n_iter_, n_dead_, sparsity_, preparation_, n_features_in_, label_names_ : ndarray
         As in :class:`ConceptSubspaces`.
     presence_coef_, presence_intercept_, presence_calibration_, presence_threshold_ : ndarray
         As in :class:`ConceptSubspaces`, but learned in closed form from the rows that use each concept.

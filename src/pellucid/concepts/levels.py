@@ -22,7 +22,7 @@ ATOMS, LEAST_ROWS = 6, 5
 OFTEN, MORE_OFTEN = 0.5, 1.5
 # in front of the names of a coarse model's attributes, in the model that keeps it
 MARK = "coarse_"
-ARRAYS = tuple(name for name in ConceptSubspaces._fitted_arrays if name != "feature_names_in_")
+ARRAYS = tuple(name for name in ConceptSubspaces._fitted_arrays if name not in ("feature_names_in_", "label_names_"))
 
 
 def fitted_arrays() -> dict[str, Fitted]:

@@ -21,12 +21,44 @@ function oklch(light: number, chroma: number, hue: number): Rgb {
   }) as Rgb;
 }
 
-/** The i-th of n colours; neighbours in the list lie far apart on the wheel. */
+/** Twelve that stay apart also for who sees no red, no green or no blue (tests/lib/colours.test.ts). */
+const TWELVE: Record<"light" | "dark", Rgb[]> = {
+  light: [
+    [68, 102, 248],
+    [200, 7, 52],
+    [0, 105, 3],
+    [179, 49, 183],
+    [148, 136, 21],
+    [21, 155, 206],
+    [88, 0, 134],
+    [238, 64, 148],
+    [142, 18, 100],
+    [17, 34, 180],
+    [36, 205, 69],
+    [231, 114, 253],
+  ],
+  dark: [
+    [127, 98, 253],
+    [221, 245, 9],
+    [230, 41, 62],
+    [3, 209, 252],
+    [255, 162, 166],
+    [209, 122, 181],
+    [191, 63, 195],
+    [56, 254, 200],
+    [76, 155, 251],
+    [136, 215, 62],
+    [252, 116, 25],
+    [136, 166, 91],
+  ],
+};
+
+/** The i-th of n colours: up to twelve of the chosen ones, beyond that steps on the wheel, neighbours far apart. */
 export function hue(i: number, n: number, dark: boolean): Rgb {
-  const count = Math.max(n, 1);
-  const step = count < 5 ? 1 : [5, 7, 3, 2, 11].find((s) => count % s !== 0 && s < count)!;
-  const turn = 28 + (360 * ((i * step) % count)) / count;
-  const lift = count > 6 && i % 2 ? 0.055 : 0;
+  if (n <= 12) return TWELVE[dark ? "dark" : "light"][i % 12];
+  const step = [5, 7, 3, 2, 11].find((s) => n % s !== 0)!;
+  const turn = 28 + (360 * ((i * step) % n)) / n;
+  const lift = i % 2 ? 0.055 : 0;
   return dark ? oklch(0.71 + lift, 0.145, turn) : oklch(0.6 - lift, 0.15, turn);
 }
 

@@ -1,5 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { parseColour, parseLasso, standardColour, writeColour, writeLasso, type Colour } from "../../src/map/address";
+import {
+  parseColour,
+  parseLasso,
+  parseView,
+  readColour,
+  writeView,
+  standardColour,
+  writeColour,
+  writeLasso,
+  type Colour,
+} from "../../src/map/address";
 import { info } from "../info";
 
 describe("colours in an address", () => {
@@ -48,5 +58,28 @@ describe("a lasso in an address", () => {
   );
   it("has at most 500 corners", () => {
     expect(parseLasso(Array(800).fill("0~1").join("_"))).toHaveLength(500);
+  });
+});
+
+describe("the camera", () => {
+  it("comes back as it was", () => {
+    const view = { x: -0.1234, y: 0.5, zoom: 12.5 };
+    expect(parseView(writeView(view))).toEqual(view);
+  });
+  it("is not written for the whole map", () => expect(writeView({ x: 0, y: 0, zoom: 1 })).toBeNull());
+  it.each([null, "", "1~2", "a~b~c", "1~2~0", "1~2~-3", "1~2~Infinity"])("is none in %s", (text) =>
+    expect(parseView(text)).toBeNull(),
+  );
+});
+
+describe("a colour in the address", () => {
+  it.each(["rainbow", "share:nobody", "label:labels", "has:labels:x", "cluster", "bit:0", ""])(
+    "is none for what is not there: %s",
+    (text) => expect(readColour(text, info())).toBeNull(),
+  );
+  it("is one for what is", () => {
+    expect(readColour("none", info())).toEqual({ kind: "none" });
+    expect(readColour("share:animal", info())).toEqual({ kind: "share", concept: "animal" });
+    expect(readColour("cluster:1", info({ n_clusters: 2 }))).toEqual({ kind: "cluster", cluster: 1 });
   });
 });

@@ -30,6 +30,26 @@ describe("camera", () => {
     expect(after[1]).toBeCloseTo(before[1]);
     expect(camera.zoom).toBeCloseTo(5);
   });
+  it("looks where it is told, and says where", () => {
+    camera.look({ x: 0.3, y: -0.2, zoom: 7 });
+    const { x, y, zoom } = camera.view;
+    expect([x, y, zoom].map((v) => +v.toFixed(9))).toEqual([0.3, -0.2, 7]);
+    expect(camera.place(400, 300)[1]).toBeCloseTo(-0.2);
+  });
+  it("never leaves the square of the points", () => {
+    camera.zoomAt(0, 0, 40);
+    for (const [dx, dy] of [
+      [9e5, 0],
+      [0, 9e5],
+      [-9e6, -9e6],
+    ]) {
+      camera.x += dx;
+      camera.y += dy;
+      camera.hold();
+      const { x, y } = camera.view;
+      expect(Math.max(Math.abs(x), Math.abs(y))).toBeLessThanOrEqual(1.0500001);
+    }
+  });
   it("zooms neither too far in nor out", () => {
     camera.zoomAt(0, 0, 1e9);
     expect(camera.zoom).toBeCloseTo(2000);

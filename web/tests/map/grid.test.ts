@@ -19,6 +19,13 @@ const nearestByHand = (places: Float32Array, x: number, y: number, radius: numbe
 };
 
 describe("Grid", () => {
+  it("tells whether any point is in a rectangle", () => {
+    const grid = new Grid(Float32Array.of(0.5, 0.5, -0.9, 0.2));
+    expect(grid.any(0.4, 0.4, 0.6, 0.6)).toBe(true);
+    expect(grid.any(-0.4, -0.4, 0.4, 0.4)).toBe(false);
+    expect(grid.any(-5, -5, 5, 5)).toBe(true);
+    expect(grid.any(0.51, 0.4, 0.6, 0.6)).toBe(false);
+  });
   it.each([1, 2, 50, 3000])("finds among %i points what looking at all of them finds", (n) => {
     const places = scattered(n);
     const grid = new Grid(places);
