@@ -151,7 +151,7 @@ LOWER = 5  # how much less urgent a thread is that works aside; much more, and o
 @contextmanager
 def aside() -> Iterator[None]:
     """What this thread does within it does alone: it takes none of the threads that others wait for, and where the
-    system allows it, gives way to them."""
+    system allows it, gives way to them, from now on: so it is for threads that do nothing else."""
     before = _aside.set(True)
     if hasattr(os, "setpriority"):
         with suppress(OSError):

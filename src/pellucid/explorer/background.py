@@ -92,8 +92,12 @@ class Background:
             self._thread.start()
 
     def run(self) -> None:
-        """Make everything now."""
-        self._run()
+        """Make everything now, in a thread of its own all the same: one that has given way stays behind for good."""
+        self.start()
+        try:
+            self._thread.join()
+        finally:
+            self.stop()
 
     def stop(self) -> None:
         self.ends.cancel()
