@@ -30,6 +30,7 @@ COMMANDS = {
     "index": ("index", "Make a collection that can be searched from a file of vectors."),
     "info": ("info", "Say what is in a model, a collection or a file of vectors."),
     "manifold": ("manifold", "Embed vectors, images or words, without any network."),
+    "mcp": ("mcp", "Let agents search a collection by concept."),
     "search": ("search", "Search a collection, by one concept of an item if you like."),
     "select": ("select", "Choose a few rows that are unlike each other."),
     "trace": ("trace", "Say why a search found an item or not, and what would bring it in."),

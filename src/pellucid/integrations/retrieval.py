@@ -62,7 +62,7 @@ class Retrieval:
     score : {"presence", "projection"}, default=None
         How concepts count.
     explain : bool, default=True
-        Whether documents say what they are made of and why they score so, where there is a model.
+        Whether documents say why they score so, where there is a model.
     text_column : str, default=None
         The column with the texts; None takes the first of ``text``, ``content``, ``body``, ``caption`` and ``title``.
 
@@ -157,8 +157,10 @@ class Retrieval:
         said = {(f"{THEIRS}{name}" if name in OWN else name): plain(value) for name, value in item.items()
                 if name not in ("id", column)}  # fmt: skip
         said |= {"id": hit.id, "rank": hit.rank, "score": hit.score}
+        if parts is not None:
+            said["parts"] = parts
         if self.explain and hit.why is not None:
-            said |= {"parts": parts or {}, "explanation": hit.explain().to_dict()}
+            said["explanation"] = hit.explain().to_dict()
         return FoundDocument(hit.id, "" if column is None else str(item.get(column) or ""), hit.score, said)
 
     def _text_column(self, item: dict[str, Any]) -> str | None:
@@ -170,7 +172,7 @@ class Retrieval:
 
     def _shares(self, hits: list[Hit]) -> list[dict[str, float] | None]:
         stored = self.search.stored
-        if not self.explain or stored is None or not hits:
+        if stored is None or not hits:
             return [None] * len(hits)
         rows = np.asarray(self.search.collection.vectors([hit.position for hit in hits]), dtype=np.float64)
         return [parts_of(stored.concept_names_, row) for row in stored.shares(rows)]
