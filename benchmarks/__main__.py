@@ -17,6 +17,7 @@ ALL = (
     "erasure",
     "search",
     "raw_rows",
+    "text_queries",
     "many_rows",
     "explorer",
     "selection",

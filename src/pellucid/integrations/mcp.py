@@ -251,7 +251,7 @@ class Tools:
 
         stored, collection = self.search_.stored, self.search_.collection
         rows = [collection.vectors([self._position(id) for id in ids]).astype(np.float64) for ids in (a, b)]
-        found = compare(*rows, model=stored)
+        found: Any = compare(*rows, model=stored)
         differences = [
             Difference(
                 concept=str(name), share_a=float(p), share_b=float(q), difference=float(d), low=float(low),

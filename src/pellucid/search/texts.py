@@ -1,7 +1,7 @@
 """Texts as queries: an encoder makes vectors of them, which are brought to where the items lie.
 
 Texts of another modality than the items (CLIP's captions of photos) crowd around a mean of their own. It is taken out
-of them in place of the items' mean (paper 1, section 4.1), or replaced by it where a model takes none out.
+of them, in place of the items' mean if a model takes that out of items (paper 1, section 4.1).
 """
 
 from __future__ import annotations
@@ -229,12 +229,12 @@ class TextQueries:
 
     def place(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Vectors of texts brought to where prepared items lie."""
-        _, mine, theirs = self._looked
+        _, mine = self._looked
         before = self.preparation
         if not self.check.apart:
             return rows if before is None else np.asarray(before.transform(rows))
         if before is None or not before.center:
-            return unit_rows(unit_rows(rows) - mine + theirs)
+            return unit_rows(unit_rows(rows) - mine)
         own = copy(before)
         own.mean_ = mine
         return np.asarray(own.transform(rows))
@@ -245,13 +245,13 @@ class TextQueries:
         return self._looked[0]
 
     @property
-    def _looked(self) -> tuple[TextCheck, NDArray[np.float64], NDArray[np.float64]]:
+    def _looked(self) -> tuple[TextCheck, NDArray[np.float64]]:
         with self._lock:
             return self._look
 
     @cached_property
-    def _look(self) -> tuple[TextCheck, NDArray[np.float64], NDArray[np.float64]]:
-        """The check, and the means of texts and of items at unit length (d,)."""
+    def _look(self) -> tuple[TextCheck, NDArray[np.float64]]:
+        """The check, and the mean of texts at unit length (d,)."""
         given = self.encoder.texts
         own = [] if given else texts_of(self.collection)
         enough = len(own) >= FEWEST_TEXTS
@@ -277,7 +277,7 @@ class TextQueries:
         length = float(np.median(np.linalg.norm(rows, axis=1))) if len(rows) else item_length
         found = TextCheck(rows.shape[1], len(texts), source, length, item_length, gap, apart)
         self._warn(found, centred, raw=known is None)
-        return found, mine, theirs
+        return found, mine
 
     def _probed(self, texts: list[str], source: str) -> NDArray[np.float64]:
         """Vectors of texts to look at; an encoder that knows no texts but its own is taken as it is."""
