@@ -160,8 +160,8 @@ def run(results: Path) -> None:
         "benchmarks text_queries`.",
         "",
         f"{len(pairs.T)} captions of {few} photos of Flickr8k, by both towers of CLIP ViT-B/32: the share of captions "
-        f"whose photo is first, or among the first ten, of {few} photos and of {many:,}. What is learned is learned from "
-        f"captions of other photos, in {FOLDS} folds; random captions are drawn {SEEDS} times. The photos' mean is that "
+        f"whose photo is first, or among the first ten, of {few} photos and of {many:,}. Learned is from captions "
+        f"of other photos, in {FOLDS} folds; random captions are drawn {SEEDS} times. The mean of photos is that "
         f"of the {len(pairs.others)} photos without captions here.",
         "",
         f"| way | first of {few} | in ten of {few} | first of {many:,} | in ten of {many:,} |",
