@@ -68,9 +68,10 @@ def column_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
     for option in (
         click.option("--exclude", multiple=True, metavar="NAMES", help="Columns of a table that are no part of the "
-                     "vectors, separated by commas."),
+                     "vectors (of one at an address: of its items), separated by commas."),
         click.option("--columns", multiple=True, metavar="NAMES", help="Columns of a table that the vectors are made "
-                     "of, separated by commas; all of numbers but ids and labels if not given."),
+                     "of, separated by commas; all of numbers but ids and labels if not given. Of one at an address: "
+                     "what else belongs to an item; all if not given."),
         click.option("--column", help="Array or column with the vectors, if the file has several."),
     ):  # fmt: skip
         with_columns = option(with_columns)

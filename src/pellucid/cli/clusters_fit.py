@@ -140,7 +140,7 @@ def all_rows(path: Path, column: Columns, beside: Path) -> Iterator[FoundRows]:
             names += titles_of(replace(block, ids=numbered))
             features, texts = block.taken, "text" in block.columns
             rows += len(block.vectors)
-        with spooled(checked_blocks(source, column, what="Reading"), rows, np.asarray, beside) as X:
+        with spooled(checked_blocks(source, column, what="Reading"), np.asarray, beside) as X:
             yield FoundRows(X, names, names if texts else None, features)
 
 

@@ -144,7 +144,7 @@ def erase(
     nearby = output if output not in (None, STANDARD) else save or Path.cwd() / "stdout"
     assert nearby is not None
     blocks = checked_blocks(source, column, beside, what="Reading")
-    with spooled(blocks, rows, np.asarray, nearby) as X:
+    with spooled(blocks, np.asarray, nearby) as X:
         eraser = fitted(X, y, concepts, bool(quantities)) if kept is None else kept
         if save is not None:
             persistence.save(eraser, save)
@@ -245,7 +245,7 @@ def write(eraser: Any, blocks: Any, rows: int, ids: list[str], output: Path, nea
     from pellucid import vectors
     from pellucid.cli.streaming import spooled
 
-    with spooled(blocks, rows, eraser.transform, nearby) as result:
+    with spooled(blocks, eraser.transform, nearby) as result:
         if output == STANDARD:
             np.save(sys.stdout.buffer, result)
         else:

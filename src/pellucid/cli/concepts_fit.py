@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from pellucid.cli._attached import Table, rows_argument, rows_at, table_options
 from pellucid.cli._common import (
     Columns,
     column_option,
     counted,
     json_option,
     read_words,
-    readable,
     screen,
-    vectors_argument,
 )
 from pellucid.cli._fits import batch_size, batch_size_option, output_option, report, seed_option, warned
 from pellucid.cli._labels import Labels, labels_option, names_option
 from pellucid.cli._outputs import Writing
+
+if TYPE_CHECKING:
+    from pellucid.vectors import VectorFile
 
 
 class AtomNumber(click.ParamType):
@@ -57,7 +60,8 @@ class ActiveNumber(click.ParamType):
 
 
 @click.command("fit", cls=Writing)
-@vectors_argument
+@rows_argument
+@table_options(columns=False)
 @labels_option
 @names_option
 @click.option(
@@ -89,7 +93,7 @@ class ActiveNumber(click.ParamType):
 @column_option
 @json_option
 def command(
-    vectors: Path,
+    vectors: Path | str,
     labels: tuple[str, ...],
     names: str | None,
     words: Path | None,
@@ -106,6 +110,7 @@ def command(
     seed: int,
     as_is: bool,
     column: Columns,
+    table: Table,
     as_json: bool,
 ) -> None:
     """Learn a positive cone for each concept from VECTORS and write them to a model file.
@@ -113,13 +118,15 @@ def command(
     The concepts come from labels, or from words alone: then each row counts as having the concepts whose words are
     nearest to it. The model normalises, centres and normalises the vectors, and keeps the mean in its file, so that
     every command takes vectors as they come. VECTORS is a .npy, .npz, .parquet, .safetensors, .h5ad, .csv or .tsv
-    file, a folder of .parquet files, or - for standard input; it is read in blocks and never held as a whole.
+    file, a folder of .parquet files, or - for standard input; it is read in blocks and never held as a whole. Or it is
+    an address: then a table is read where it is, once, and nothing is written to it.
 
     \b
     Examples:
       pellucid concepts fit photos.parquet --labels tags -o photos.safetensors
       pellucid concepts fit photos.csv --labels animal,person,vehicle -o photos.safetensors
       pellucid concepts fit photos.npy --labels tags.txt --n-atoms 4 -o photos.safetensors
+      pellucid concepts fit postgresql://localhost/shop --table documents --labels tags -o documents.safetensors
       pellucid concepts fit photos.npy --words concepts.parquet --active 2 -o photos.safetensors
     """
     if bool(labels) == (words is not None):
@@ -129,17 +136,17 @@ def command(
         "monotone": monotone, "batch_size": batch_size, "random_state": seed, "presence": not no_presence,
     }  # fmt: skip
     begun = time.perf_counter()
-    with readable(vectors) as source:
-        model, indicator, caught = fit(source, column, labels, names, words, active, output, settings, as_is)
+    named = Labels(labels, names) if labels else None
+    with rows_at(vectors, table, column, named.columns if named else ()) as source:
+        model, indicator, caught = fit(source, column, named, words, active, output, settings, as_is)
     found = summary(model, indicator, output, time.perf_counter() - begun)
     report(found, as_json, show, caught)
 
 
 def fit(
-    source: Path,
+    source: Any,
     column: Columns,
-    given: tuple[str, ...],
-    names: str | None,
+    labels: Labels | None,
     words: Path | None,
     active: int | str,
     output: Path,
@@ -155,25 +162,26 @@ def fit(
     from pellucid.concepts import ConceptSubspaces, zero_shot_scores
     from pellucid.concepts.zero_shot import labels_of_scores
 
-    labels = Labels(given, names) if given else None
     columns = labels.columns if labels else ()
     concepts, concept_vectors = read_words(words) if words else ([], np.empty((0, 0)))
-    rows, guessed = 0, []
-    for block in checked_blocks(source, column, columns):
-        rows += len(block.vectors)
-        if labels is None:
-            guessed.append(zero_shot_scores(block.vectors, concept_vectors))
+    guessed = []
+
+    def looked_at() -> Iterator[VectorFile]:
+        for block in checked_blocks(source, column, columns):
+            if labels is None:
+                guessed.append(zero_shot_scores(block.vectors, concept_vectors))
+            else:
+                labels.add(block)
+            yield block
+
+    with spooled(looked_at(), np.asarray, output) as X, warned() as caught:
+        if labels is not None:
+            indicator, concepts = labels.result()
         else:
-            labels.add(block)
-    if labels is not None:
-        indicator, concepts = labels.result()
-    else:
-        indicator = labels_of_scores(np.concatenate(guessed), active)
-        kept = np.flatnonzero(indicator.any(axis=0))  # a word that no row is near to is not a concept of these rows
-        indicator, concepts = indicator[:, kept], [concepts[j] for j in kept]
-    settings["batch_size"] = batch_size(settings["batch_size"], rows)
-    blocks = checked_blocks(source, column, columns, what="Reading")
-    with spooled(blocks, rows, np.asarray, output) as X, warned() as caught:
+            indicator = labels_of_scores(np.concatenate(guessed), active)
+            kept = np.flatnonzero(indicator.any(axis=0))  # a word that no row is near to is not a concept of these rows
+            indicator, concepts = indicator[:, kept], [concepts[j] for j in kept]
+        settings["batch_size"] = batch_size(settings["batch_size"], len(X))
         model = ConceptSubspaces(**settings, center=not as_is, verbose=1).fit(X, indicator, concepts)
     model.set_params(verbose=0)
     with uninterrupted():  # what was learned is not lost to a Ctrl-C that comes now

@@ -100,7 +100,7 @@ def write(source: Path, column: Columns, model: Any, change: Any, output: Path) 
         ids += block.ids or []
     beside = Path.cwd() / "stdout" if output == STANDARD else output
     blocks = checked_blocks(source, column, model.concept_names_, what="Projecting")
-    with spooled(blocks, rows, change, beside) as result:
+    with spooled(blocks, change, beside) as result:
         if output == STANDARD:
             np.save(sys.stdout.buffer, result)
         else:

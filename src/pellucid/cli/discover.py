@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from pellucid.cli._attached import Table, is_collection, rows_argument, rows_at, table_options
 from pellucid.cli._common import (
     Columns,
     column_option,
     counted,
     json_option,
     read_words,
-    readable,
     screen,
-    vectors_argument,
 )
 from pellucid.cli._fits import output_option, report, seed_option, warned
 from pellucid.cli._outputs import Writing
 from pellucid.cli.concepts_fit import ActiveNumber
-from pellucid.cli.inputs import is_collection, read_items
+from pellucid.cli.inputs import read_items
+
+if TYPE_CHECKING:
+    from pellucid.vectors import VectorFile
 
 # concepts that are shown; --all and --json have all
 SHOWN = 40
@@ -31,7 +34,8 @@ KINDS = ("duplicate", "unstable", "empty")
 
 
 @click.command("discover", cls=Writing)
-@vectors_argument
+@rows_argument
+@table_options(columns=False)
 @output_option
 @click.option(
     "--n-concepts", type=ActiveNumber(), default="auto", show_default=True,
@@ -52,7 +56,7 @@ KINDS = ("duplicate", "unstable", "empty")
 @column_option
 @json_option
 def command(
-    vectors: Path,
+    vectors: Path | str,
     output: Path,
     n_concepts: int | str,
     texts: str | None,
@@ -63,19 +67,22 @@ def command(
     seed: int,
     as_is: bool,
     column: Columns,
+    table: Table,
     as_json: bool,
 ) -> None:
     """Find the concepts of VECTORS without any labels, and write them to a model file.
 
     Each vector has several concepts. They are named by what the texts of their items say and those of other items do
     not, by words with vectors, or by both. The model is one of concept subspaces: `search`, `explore` and `concepts`
-    take it. VECTORS is a file as `concepts fit` takes it, - for standard input, or a collection.
+    take it. VECTORS is a file as `concepts fit` takes it, - for standard input, a collection, or the address of a
+    table, which is read once where it is.
 
     \b
     Examples:
       pellucid discover articles.parquet -o topics.safetensors
       pellucid discover photos.npy --words vocabulary.parquet --n-concepts 100 -o concepts.safetensors
       pellucid discover reviews.npy --texts reviews.txt -o topics.safetensors --json
+      pellucid discover postgresql://localhost/shop --table documents --text body -o topics.safetensors
       pellucid search articles --model topics.safetensors --item 17 --concept weather
     """
     settings = {
@@ -83,10 +90,12 @@ def command(
         "center": not as_is,
     }  # fmt: skip
     begun = time.perf_counter()
-    if is_collection(vectors):
+    if isinstance(vectors, Path) and is_collection(vectors):
+        table.refuse(vectors)
         model, caught = fit_collection(vectors, column, texts, words, settings)
     else:
-        with readable(vectors) as source:
+        named = [texts] if texts is not None and texts_file(texts) is None else []
+        with rows_at(vectors, table, column, named) as source:
             model, caught = fit(source, column, texts, words, output, settings)
     from pellucid import persistence
 
@@ -97,7 +106,7 @@ def command(
 
 
 def fit(
-    source: Path, column: Columns, texts: str | None, words: Path | None, output: Path, settings: dict[str, Any]
+    source: Any, column: Columns, texts: str | None, words: Path | None, output: Path, settings: dict[str, Any]
 ) -> tuple[Any, Any]:
     """The fitted model, and what the fit warned of."""
     import numpy as np
@@ -105,17 +114,20 @@ def fit(
     from pellucid.cli.streaming import checked_blocks, spooled
 
     file = texts_file(texts)
-    rows, said, named = 0, [], texts if file is None else None
-    for block in checked_blocks(source, column):
-        if named is not None and named not in block.columns:
-            there = ", ".join(map(repr, block.columns)) or "none"
-            raise click.UsageError(f"There is no file or column {named!r} of texts; columns are: {there}.")
-        rows += len(block.vectors)
-        if file is None and (named or TEXT) in block.columns:
-            said += plain_texts(block.columns[named or TEXT])
+    said, named = [], texts if file is None else None
+
+    def looked_at() -> Iterator[VectorFile]:
+        for block in checked_blocks(source, column):
+            if named is not None and named not in block.columns:
+                there = ", ".join(map(repr, block.columns)) or "none"
+                raise click.UsageError(f"There is no file or column {named!r} of texts; columns are: {there}.")
+            if file is None and (named or TEXT) in block.columns:
+                said.extend(plain_texts(block.columns[named or TEXT]))
+            yield block
+
     if file is not None:
-        said = file.read_text(encoding="utf-8").splitlines()
-    with spooled(checked_blocks(source, column), rows, np.asarray, output) as X:
+        said += file.read_text(encoding="utf-8").splitlines()
+    with spooled(looked_at(), np.asarray, output) as X:
         return learned(X, said, words, settings)
 
 

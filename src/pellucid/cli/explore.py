@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from pellucid._core.addresses import without_password
+from pellucid.cli._attached import Place, Table, table_options
 from pellucid.cli._common import read_words
 from pellucid.cli._encoders import encoder_options, made_encoder
 
@@ -32,7 +34,8 @@ def tell(said: str) -> None:
 
 
 @click.command("explore")
-@click.argument("collection", type=click.Path(path_type=Path, exists=True))
+@click.argument("collection", type=Place())
+@table_options()
 @click.option(
     "-m",
     "--model",
@@ -68,7 +71,7 @@ def tell(said: str) -> None:
 @encoder_options
 @click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
 def command(
-    collection: Path,
+    collection: Path | str,
     model: tuple[Path, ...],
     words: Path | None,
     host: str,
@@ -78,6 +81,7 @@ def command(
     encoder: str | None,
     texts: Path | None,
     no_browser: bool,
+    table: Table,
 ) -> None:
     """Look at COLLECTION on a map, take its items apart, and search it by concept, in a browser.
 
@@ -92,18 +96,20 @@ def command(
       pellucid explore pellucid-demo/collection --model pellucid-demo/model.safetensors
       pellucid explore photos -m concepts.safetensors -m clusters.safetensors -m binary.safetensors
       pellucid explore photos -m concepts.safetensors --encoder clip:openai/clip-vit-base-patch32
+      pellucid explore postgresql://localhost/shop --table documents --vector embedding -m topics.safetensors
       pellucid explore digits -m clusters.safetensors --image-shape 28x28
     """
-    tell(f"Opening {collection} …")  # before all that is to be imported
+    tell(f"Opening {without_password(str(collection))} …")  # before all that is to be imported
     from pellucid.explorer import Server, serve
 
     vocabulary: dict[str, Any] = {} if words is None else dict(zip(("words", "word_vectors"), read_words(words)))
 
+    opened = table.shown(collection)
     embed = made_encoder(encoder, texts)
 
     def on(where: int) -> Server:
         more = {"image_shape": image_shape, "encoder": embed, "tell": tell, **vocabulary}
-        return serve(collection, list(model) or None, host=host, port=where, token=token, **more)
+        return serve(opened, list(model) or None, host=host, port=where, token=token, **more)
 
     try:
         server = on(PORT if port is None else port)

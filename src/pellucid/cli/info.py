@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pellucid.cli._attached import Place, Table, rows_at, table_options
 from pellucid.cli._common import Columns, column_option, counted, json_option, print_json, rounded, screen, some, status
 
 if TYPE_CHECKING:
@@ -18,15 +19,16 @@ SHOWN = 8
 
 
 @click.command("info")
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", type=Place())
+@table_options(columns=False)
 @click.option(
     "--verify", is_flag=True,
     help="Compare every array of a model or a collection with its checksum, and say that all are as they were written.",
 )  # fmt: skip
 @column_option
 @json_option
-def command(path: Path, verify: bool, column: Columns, as_json: bool) -> None:
-    """Say what is in PATH: a model, a collection or a file of vectors.
+def command(path: Path | str, verify: bool, column: Columns, table: Table, as_json: bool) -> None:
+    """Say what is in PATH: a model, a collection, a file of vectors, or a table at an address.
 
     Of a collection and of a file of vectors it also says how long the vectors are, how many are equal to an earlier
     one, and how often each label occurs.
@@ -37,10 +39,15 @@ def command(path: Path, verify: bool, column: Columns, as_json: bool) -> None:
       pellucid info photos --json
       pellucid info photos.parquet
       pellucid info photos --verify
+      pellucid info postgresql://localhost/shop --table documents --vector embedding
     """
-    found = describe(path, column)
+    if isinstance(path, Path) and not table.given:
+        found = describe(path, column)
+    else:
+        with rows_at(path, table, column) as attached:
+            found = attached_table(attached)
     if verify:
-        found["verified"] = verified(path, found["kind"])
+        found["verified"] = verified(Path(path), found["kind"])
     if as_json:
         print_json(found)
     else:
@@ -149,6 +156,27 @@ def collection(path: Path) -> dict[str, Any]:
         "engine": opened.engine_name,
         "columns": list(first),
         "preparation": None if before is None else type(before).__name__,
+        **summarised(about),
+    }
+
+
+def attached_table(table: Any) -> dict[str, Any]:
+    """What a table that is read where it is looks like, all rows of it."""
+    from pellucid import vectors
+    from pellucid.cli.streaming import attached_blocks
+
+    about = vectors.summary(attached_blocks(table, "Reading"))
+    return {
+        "kind": "attached table",
+        "table": table.name,
+        "place": table.place,
+        "items": about.rows,
+        "left_out": table.source.missing(),
+        "dimensions": table.dimension,
+        "engine": table.engine_name,
+        "index": table.source.index,
+        "compares": table.source.metric,
+        "columns": ["id", *table.source.columns],
         **summarised(about),
     }
 

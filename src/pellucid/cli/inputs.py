@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pellucid._core.hints import did_you_mean
+from pellucid.cli._attached import is_collection
 from pellucid.cli._common import Columns, check_finite, readable
 
 if TYPE_CHECKING:
@@ -18,10 +19,6 @@ normalise_option = click.option(
     "--normalise", is_flag=True,
     help="Normalise, centre and normalise the vectors, as `concepts fit` does; the model file keeps the mean.",
 )  # fmt: skip
-
-
-def is_collection(path: Path) -> bool:
-    return path.is_dir() and (path / "manifest.json").is_file()
 
 
 def read_items(path: Path, column: Columns | None = None) -> VectorFile:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pellucid._core.plain import plain
+from pellucid.cli._attached import Place, Table, is_collection, table_options
 from pellucid.cli._common import (
     STANDARD,
     json_option,
@@ -26,12 +29,14 @@ if TYPE_CHECKING:
 
 
 @click.command("search")
-@click.argument("collection", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("collection", type=Place())
+@table_options(short=("id",))
 @model_option(False, "Model file with the concepts.")
 @click.option("--item", help="Id of the item to start from.")
 @click.option(
-    "--vector", type=click.Path(exists=True, allow_dash=True, path_type=Path),
-    help="File with one vector to start from, as your embedding model gave it; - for numbers in JSON on stdin.",
+    "--vector", "given", multiple=True,
+    help="File with one vector to start from, as your embedding model gave it; - for numbers in JSON on stdin. Of a "
+    "table at an address also the name of its column of vectors.",
 )  # fmt: skip
 @click.option("--text", help="Text to start from, with the --encoder that made the collection's vectors.")
 @encoder_options
@@ -58,10 +63,10 @@ if TYPE_CHECKING:
 @engine_options(None, "What ranks the items this time, if not what the collection was made with.")
 @json_option
 def command(
-    collection: Path,
+    collection: Path | str,
     model: Path | None,
     item: str | None,
-    vector: Path | None,
+    given: tuple[str, ...],
     text: str | None,
     encoder: str | None,
     texts: Path | None,
@@ -76,6 +81,7 @@ def command(
     engine: str | None,
     dsn: str | None,
     options: tuple[str, ...],
+    table: Table,
     as_json: bool,
 ) -> None:
     """Search COLLECTION for the items nearest to one of them, to a vector or to a text, as a whole or by concept.
@@ -91,8 +97,10 @@ def command(
       pellucid search photos --item 17 --engine postgres --dsn postgresql://me@db.example.org/photos
       pellucid search photos --text "a dog on a beach" --encoder clip:openai/clip-vit-base-patch32
       pellucid search notes --text "late again" --encoder mine:embed -m notes.safetensors --concept delivery
+      pellucid search postgresql://localhost/shop --table documents --vector embedding --item 17
       echo '[0.1, 0.7, 0.2]' | pellucid search photos --vector - --json
     """
+    vector, table = start_and_table(given, table, collection)
     check_start(item, vector, text, encoder)
     wants = [name for name, on in (("--concept", concept), ("--without", without), ("--explain", explain)) if on]
     if wants and model is None and (explain or words is None):
@@ -100,16 +108,13 @@ def command(
     if words is not None and not wants:
         raise click.UsageError("--words goes with --concept, --without or --explain.")
     from pellucid.concepts import Vocabulary
-    from pellucid.search import Collection, ConceptSearch, Text
+    from pellucid.search import ConceptSearch, Text
 
     embed = made_encoder(encoder, texts)
     fitted = None if model is None else load_model(model)
     if score == "presence" and (fitted is None or not fitted.knows_presence):
         raise click.UsageError("--score presence needs a --model that knows which concepts an item has.")
-    opened = Collection.open(collection, engine=engine)
-    if dsn is not None or options:
-        given = chosen(dsn, options, opened.engine_options)
-        opened = Collection.open(collection, engine=engine, engine_options=given)
+    opened = opened_collection(collection, table, engine, dsn, options)
     if item is not None:
         opened.position(item)  # says so if there is no such item
     query: Any = Text(text) if text is not None else item if vector is None else read_query(vector)
@@ -123,6 +128,25 @@ def command(
         print_json([as_dict(hit, None if why is None else why[i]) for i, hit in enumerate(hits)])
     else:
         show(hits, why, [name for name, _ in split_weights(concept, fitted)])
+
+
+def start_and_table(given: tuple[str, ...], table: Table, place: Path | str) -> tuple[Path | None, Table]:
+    """The file with a vector to start from, and the table with the column that --vector may name instead."""
+    files = [Path(name) for name in given if name == str(STANDARD) or Path(name).exists()]
+    columns = [name for name in given if name != str(STANDARD) and not Path(name).exists()]
+    if len(files) > 1 or len(columns) > 1:
+        raise click.UsageError("--vector names one file to start from, and of a table one column.")
+    if columns and is_collection(place):
+        raise click.BadParameter(f"Path {columns[0]!r} does not exist.", param_hint="'--vector'")
+    return (files[0] if files else None), (replace(table, vector=columns[0]) if columns else table)
+
+
+def opened_collection(place: Path | str, table: Table, engine: str | None, dsn: str | None, options: Any) -> Any:
+    """What is searched, with the engine and the options that are asked for this time."""
+    opened = table.open(place, engine=engine)
+    if dsn is None and not options:
+        return opened
+    return table.open(place, engine=engine, engine_options=chosen(dsn, options, opened.engine_options))
 
 
 def split_weights(concept: tuple[str, ...], model: Any) -> list[tuple[str, float]]:
@@ -170,7 +194,7 @@ def read_query(path: Path) -> NDArray[Any]:
 
 
 def as_dict(hit: Any, why: Any) -> dict[str, Any]:
-    item = {name: value for name, value in hit.item.items() if not isinstance(value, bytes)}
+    item = {name: plain(value) for name, value in hit.item.items() if not isinstance(value, bytes)}
     found = {"rank": hit.rank, "score": hit.score, "aspects": hit.aspects, "item": item}
     if why is not None:
         found["explanation"] = why.to_dict()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from numpy.typing import ArrayLike, NDArray
 
-    from pellucid.search import Collection
+    from pellucid.search import ReadableCollection
 
 __all__ = ["LOCAL_HOSTS", "Limits", "Server", "create_app", "explore", "places", "serve"]
 
@@ -64,7 +64,7 @@ def places(collection: Collection | str | Path, layout: str = "neighbours") -> N
 
 def create_app(
     *,
-    collection: Collection | str | Path,
+    collection: ReadableCollection | str | Path,
     model: Any = None,
     words: Sequence[str] | None = None,
     word_vectors: ArrayLike | None = None,
@@ -78,7 +78,7 @@ def create_app(
 
     Parameters
     ----------
-    collection : Collection, str or path
+    collection : Collection, AttachedCollection, str or path
         The items, or the folder they are in.
     model : ConceptSubspaces, model of binary concepts or of clusters, str, path, or list of these, default=None
         A fitted model, or its file, in which renamed concepts are then saved; or a list, at most one of each kind; None
@@ -126,8 +126,8 @@ def create_app(
     from pellucid.explorer.app import build
     from pellucid.explorer.loading import open_models
     from pellucid.explorer.state import State
-    from pellucid.search import Collection
+    from pellucid.search import Collection, ReadableCollection
 
-    opened = collection if isinstance(collection, Collection) else Collection.open(collection)
+    opened = collection if isinstance(collection, ReadableCollection) else Collection.open(collection)
     state = State(opened, open_models(model), words, word_vectors, image_shape, encoder)
     return build(state, token=token, hosts=hosts, limits=limits or Limits())

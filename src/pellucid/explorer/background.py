@@ -18,6 +18,7 @@ from pellucid._core.threads import aside
 from pellucid.concepts import ConceptSubspaces
 from pellucid.explorer import layout
 from pellucid.explorer.items import Items
+from pellucid.search import Collection
 from pellucid.search.derived import cone_facts, derived_array
 
 LOG = logging.getLogger("pellucid.explorer")
@@ -160,12 +161,15 @@ class Background:
             self.progress[name] = min(share, 0.99)
 
         try:
-            folder = self.items.collection.folder / FOLDER
-            segments = [key for key, _ in self.items.collection.segments]
-            facts = (segments, self.items.positions, *task.depends_on)
-            self._made[name] = derived_array(
-                folder, name, facts, task.shape, task.dtype, lambda: task.compute(progress), alone=True
-            )
+            collection = self.items.collection
+            if isinstance(collection, Collection):
+                segments = [key for key, _ in collection.segments]
+                self._made[name] = derived_array(
+                    collection.folder / FOLDER, name, (segments, self.items.positions, *task.depends_on), task.shape,
+                    task.dtype, lambda: task.compute(progress), alone=True,
+                )  # fmt: skip
+            else:  # nothing is kept beside a table that is not ours
+                self._made[name] = task.compute(progress)
             self.progress[name] = 1.0
         except Expired:
             raise

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pellucid._core.plain import plain
-from pellucid.search import Collection
+from pellucid.search import ReadableCollection
 
 MOST_LABELS = 200  # different values that still make a column of labels
 NO_LABEL = 65_535
@@ -33,18 +33,11 @@ class Column:
 class Items:
     """Items in map order: row r of the map is the r-th item that is there."""
 
-    def __init__(self, collection: Collection) -> None:
-        import pyarrow as pa
-
+    def __init__(self, collection: ReadableCollection) -> None:
         self.collection = collection
         # one column of a million items has to come out in one piece, which Collection.item cannot do
-        now = collection._now
-        whole = _together([segment.items for segment in now.segments])
-        self.has_thumbnails = "thumbnail" in whole.column_names
-        # bytes are read item by item: filtering would copy all of them into memory
-        read = [field.name for field in whole.schema if not _is_bytes(field.type)]
-        self.table = whole.select(read) if now.alive.all() else whole.select(read).filter(pa.array(now.alive))
-        self.positions = np.flatnonzero(now.alive)
+        self.positions, self.table = collection.table()
+        self.has_thumbnails = collection.has_thumbnails
         self.columns = [self._describe(name) for name in self.table.column_names if name != "id"]
         texts = [column.name for column in self.columns if column.kind == "text"]
         self.text_column = "text" if "text" in texts else next(iter(texts), None)
@@ -143,35 +136,3 @@ class Items:
             if isinstance(data, bytes) and data.startswith(start):
                 return data, kind
         raise KeyError(f"The item {item!r} has no thumbnail.")
-
-
-def _together(tables: list[Any]) -> Any:
-    """Tables of items under each other; a column that holds different things in them is one of text."""
-    import pyarrow as pa
-
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except pa.ArrowException:
-        pass
-    kinds: dict[str, set[Any]] = {}
-    for table in tables:
-        for one in table.schema:
-            kinds.setdefault(one.name, set()).add(one.type)
-    mixed = {name for name, found in kinds.items() if len({kind for kind in found if not pa.types.is_null(kind)}) > 1}
-    return pa.concat_tables([_as_text(table, mixed) for table in tables], promote_options="permissive")
-
-
-def _as_text(table: Any, names: set[str]) -> Any:
-    import pyarrow as pa
-
-    for i, name in enumerate(table.column_names):
-        if name in names:
-            cells = [None if cell is None else str(cell) for cell in table.column(i).to_pylist()]
-            table = table.set_column(i, name, pa.array(cells, pa.string()))
-    return table
-
-
-def _is_bytes(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))

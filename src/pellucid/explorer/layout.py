@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from pellucid._core.arrays import unit_rows
 from pellucid.explorer.neighbourhoods import embed
-from pellucid.search import Collection
+from pellucid.search import ReadableCollection
 
 Places = NDArray[np.float32]
 Progress = Callable[[float], None]
@@ -31,7 +31,7 @@ def unheard(share: float) -> None:
 class Axes:
     """Principal axes of the collection's unit vectors, learned from a sample."""
 
-    def __init__(self, collection: Collection, positions: NDArray[np.int64], progress: Progress = unheard) -> None:
+    def __init__(self, collection: ReadableCollection, positions: NDArray[np.int64], progress: Progress = unheard) -> None:
         chosen = sample(len(positions), SAMPLE)
         rows = unit_rows(collection.vectors(positions[chosen]).astype(np.float32))
         progress(0.1)
@@ -48,7 +48,9 @@ class Axes:
         largest = np.abs(axes).argmax(axis=0)
         self.axes = (axes * np.sign(axes[largest, np.arange(count)])).astype(np.float32)
 
-    def blocks(self, collection: Collection, positions: NDArray[np.int64]) -> Iterator[tuple[slice, NDArray[Any]]]:
+    def blocks(
+        self, collection: ReadableCollection, positions: NDArray[np.int64]
+    ) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Coordinates (rows, DIMENSIONS) of all items, block after block."""
         for start in range(0, len(positions), BLOCK):
             rows = slice(start, start + BLOCK)
@@ -62,7 +64,7 @@ def sample(n: int, size: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
 
 
-def pca(collection: Collection, positions: NDArray[np.int64], axes: Axes, progress: Progress) -> Places:
+def pca(collection: ReadableCollection, positions: NDArray[np.int64], axes: Axes, progress: Progress) -> Places:
     places = np.zeros((len(positions), 2), dtype=np.float32)
     for rows, coordinates in axes.blocks(collection, positions):
         places[rows, : min(2, coordinates.shape[1])] = coordinates[:, :2]
@@ -71,7 +73,7 @@ def pca(collection: Collection, positions: NDArray[np.int64], axes: Axes, progre
 
 
 def neighbours(
-    collection: Collection, positions: NDArray[np.int64], axes: Axes, start: Places, progress: Progress
+    collection: ReadableCollection, positions: NDArray[np.int64], axes: Axes, start: Places, progress: Progress
 ) -> Places:
     """Neighbourhoods of a sample, from where ``start`` puts it; everything else goes between its nearest anchors."""
     n = len(positions)

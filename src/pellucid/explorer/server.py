@@ -165,7 +165,7 @@ def serve(
 
     Parameters
     ----------
-    collection : Collection, str or path
+    collection : Collection, AttachedCollection, str or path
         The items; the folder they are in; a folder that holds that, beside models and words, which are taken if none
         are given; or a file of vectors, of which a collection with concepts is made in the cache.
     model : fitted model, str, path, or list of these, default=None
@@ -222,7 +222,7 @@ def explore(collection: Any, model: Any = None, *, open_browser: bool = True, **
 
     Parameters
     ----------
-    collection : Collection, str or path
+    collection : Collection, AttachedCollection, str or path
         The items; the folder they are in; a folder that holds that, beside models and words, which are taken if none
         are given; or a file of vectors, of which a collection with concepts is made in the cache.
     model : fitted model, str, path, or list of these, default=None

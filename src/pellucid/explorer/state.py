@@ -23,7 +23,7 @@ from pellucid.explorer.loading import Models, check_dimension
 from pellucid.explorer.stability_job import Checking
 from pellucid.explorer.turns import Kept, Turns
 from pellucid.explorer.words import words_of_texts
-from pellucid.search import Collection, ConceptSearch, Text, stored_model
+from pellucid.search import ConceptSearch, ReadableCollection, Text, stored_model
 
 LOOKED_AT = 20_000  # items that co-occurrence is counted on
 SHOWN = 12  # top items of a concept
@@ -47,7 +47,7 @@ class State:
 
     def __init__(
         self,
-        collection: Collection,
+        collection: ReadableCollection,
         models: Models,
         words: Sequence[str] | None,
         word_vectors: ArrayLike | None,
@@ -83,14 +83,14 @@ class State:
     def _first_search(self) -> None:
         """A pass over all rows, after which the engine knows their lengths: it may take longer than a request may."""
         if len(self.items):
-            self.searcher.search(str(self.collection.ids[0]), k=1)
+            self.searcher.search(next(iter(self.items.table.column("id"))).as_py(), k=1)
 
     # the collection
 
     def info(self) -> dict[str, Any]:
         return {
-            "name": self.collection.folder.resolve().name,
-            "folder": str(self.collection.folder),
+            "name": self.collection.name,
+            "folder": self.collection.place,
             "count": len(self.items),
             "dimension": self.collection.dimension,
             "engine": self.collection.engine_name,

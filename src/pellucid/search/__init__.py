@@ -6,6 +6,7 @@ from pellucid._core.lazy import lazily
 
 if TYPE_CHECKING:
     from pellucid.search._folder import CollectionError
+    from pellucid.search.attached import AttachedCollection, attach
     from pellucid.search.causes import Cause
     from pellucid.search.changes import Change
     from pellucid.search.collection import Collection
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pellucid.search.pool_quality import PoolReport, pool_report
     from pellucid.search.quantised import TokenPool
     from pellucid.search.query import ConceptSearch
+    from pellucid.search.readable import ReadableCollection
     from pellucid.search.stored import stored_model
     from pellucid.search.texts import Text, TextCheck, TextEncoder
     from pellucid.search.tokens import TokenQueries, unit_tokens
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ENGINES": "engines",
+    "AttachedCollection": "attached",
     "Cause": "causes",
     "Change": "changes",
     "Collection": "collection",
@@ -34,6 +37,7 @@ _HOMES = {
     "Explanation": "explanation",
     "Hit": "hits",
     "PoolReport": "pool_quality",
+    "ReadableCollection": "readable",
     "Text": "texts",
     "TextCheck": "texts",
     "TextEncoder": "texts",
@@ -41,6 +45,7 @@ _HOMES = {
     "TokenQueries": "tokens",
     "Trace": "tracing",
     "TracedItem": "tracing",
+    "attach": "attached",
     "explain": "explanation",
     "make_engine": "engines",
     "pool_report": "pool_quality",
@@ -50,6 +55,7 @@ _HOMES = {
 }
 __all__ = [
     "ENGINES",
+    "AttachedCollection",
     "Cause",
     "Change",
     "Collection",
@@ -61,6 +67,7 @@ __all__ = [
     "Explanation",
     "Hit",
     "PoolReport",
+    "ReadableCollection",
     "Text",
     "TextCheck",
     "TextEncoder",
@@ -68,6 +75,7 @@ __all__ = [
     "TokenQueries",
     "Trace",
     "TracedItem",
+    "attach",
     "explain",
     "make_engine",
     "pool_report",

@@ -87,7 +87,7 @@ def _candidates(case: Case, causes: list[Cause]) -> Iterator[tuple[str, dict[str
         if cause.kind == "source" and options.get("where") is None:
             column, _, value = str(cause.about).partition("=")
             told = next((item[column] for item in ranking.top_items if str(item.get(column)) == value), value)
-            yield f"leave out {column} {value!r}", {"where": search.collection.engine.leaving_out(column, told)}
+            yield f"leave out {column} {value!r}", {"where": search.collection.leaving_out(column, told)}
     if composed or (search.stored is None and options.get("concept") is None):
         return
     yield from _by_concept(case)

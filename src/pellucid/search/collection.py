@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,13 +36,14 @@ from pellucid.search._folder import (
 )
 from pellucid.search._inside import Outside, all_inside, inside
 from pellucid.search.engines import Engine, make_engine
-from pellucid.vectors import Summary, VectorFile, summary
+from pellucid.search.readable import BLOCK, ReadableCollection, together
+from pellucid.vectors import VectorFile
 
 # rows that are compared with their checksums when they are first used: what takes about a second
 CHECKED_BYTES = 1 << 30
 
 
-class Collection:
+class Collection(ReadableCollection):
     """Vectors with ids and anything else that belongs to the items; see :meth:`create` and :meth:`open`.
 
     A position is the number of an item in the order of addition; it never changes, also when others are deleted. Any
@@ -399,24 +400,29 @@ class Collection:
             raise CollectionError(f"{self.folder} is damaged: item {position} has text that is none.") from error
         return row
 
-    def summary(self) -> Summary:
-        """Look at all items once: how long their vectors are, which occur again, how often each label occurs.
-
-        Returns
-        -------
-        pellucid.vectors.Summary
-            What the items are like.
-
-        Examples
-        --------
-        >>> from tempfile import mkdtemp
-        >>> from pellucid.search import Collection
-        >>> collection = Collection.create(mkdtemp(), [[3, 4], [3, 4]], labels=[["cat"], ["cat", "pet"]])
-        >>> collection.summary().duplicates, collection.summary().labels
-        (1, {'labels': {'cat': 2, 'pet': 1}})
-        """
+    def blocks(self, rows: int = BLOCK) -> Iterator[VectorFile]:
         self._check_first()
-        return summary(alive_blocks(self._now))
+        yield from alive_blocks(self._now, rows)
+
+    def table(self) -> tuple[NDArray[np.int64], Any]:
+        import pyarrow as pa
+
+        now = self._now
+        # bytes are read item by item: filtering would copy all of them into memory
+        whole = together([segment.items for segment in now.segments])
+        read = whole.select([field.name for field in whole.schema if "binary" not in str(field.type)])
+        return np.flatnonzero(now.alive), read if now.alive.all() else read.filter(pa.array(now.alive))
+
+    @property
+    def has_thumbnails(self) -> bool:
+        """Whether its items have pictures."""
+        return any("thumbnail" in segment.items.column_names for segment in self._now.segments)
+
+    def sample(self, rows: int) -> NDArray[Any]:
+        there = np.flatnonzero(self._now.alive)
+        if len(there) > rows:
+            there = there[np.unique(np.linspace(0, len(there) - 1, rows).astype(np.int64))]
+        return self.vectors(there)
 
     def verify(self) -> int:
         """Compare all rows with the checksums that were written with them; items and deletions are when it is opened.
@@ -504,6 +510,25 @@ class Collection:
             raise ValueError(f"k must be at least 1, got {k}.")
         middle = None if center is None else np.ascontiguousarray(center, dtype=np.float64)
         return self.engine.search(checked_vectors(queries, self.dimension), k, where, middle)
+
+    def candidates(
+        self, queries: NDArray[Any], k: int, *, where: Any = None, center: NDArray[np.float64] | None = None
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
+        for positions in self.engine.shortlist(queries, k, where, center):
+            yield positions, self.vectors(positions)
+
+    def leaving_out(self, column: str, value: Any) -> Any:
+        return self.engine.leaving_out(column, value)
+
+    @property
+    def name(self) -> str:
+        """Its folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def place(self) -> str:
+        """Its folder."""
+        return str(self.folder)
 
     @property
     def preparation(self) -> Any:

@@ -14,9 +14,9 @@ from pellucid._core import deadline
 from pellucid._core.arrays import unit_rows
 from pellucid.concepts import ConceptSubspaces, Vocabulary, WordConcept
 from pellucid.preparation import CenteredNormalizer
-from pellucid.search.collection import Collection
 from pellucid.search.explanation import Explanation, explain_cosine, explain_wanted
 from pellucid.search.hits import Hit
+from pellucid.search.readable import ReadableCollection
 from pellucid.search.stored import stored_model
 from pellucid.search.texts import Text, TextQueries, text_encoder
 from pellucid.search.wanted import Asked, Learned, Names, Seen, Wanted, composed, wanted, weights_of
@@ -42,7 +42,7 @@ class ConceptSearch:
 
     Parameters
     ----------
-    collection : Collection
+    collection : Collection or AttachedCollection
         The items, with their vectors as they came.
     model : ConceptSubspaces, default=None
         A fitted model; without one, items are compared as wholes.
@@ -70,7 +70,7 @@ class ConceptSearch:
 
     def __init__(
         self,
-        collection: Collection,
+        collection: ReadableCollection,
         model: ConceptSubspaces | None = None,
         encoder: Any = None,
         vocabulary: Vocabulary | None = None,
@@ -423,11 +423,11 @@ class ConceptSearch:
             return list(zip(*self.collection.search(want.vectors, k, where=where, center=self._center)))
         assert self._presence is not None
         vectors, length = want.shortlist_vectors(self._presence), max(SHORTLIST_FROM * k, SHORTLIST_LEAST)
-        listed = self.collection.engine.shortlist(vectors, length, where, self._center)
+        listed = self.collection.candidates(vectors, length, where=where, center=self._center)
         found = []
-        for i, positions in enumerate(listed):
+        for i, (positions, raw) in enumerate(listed):
             deadline.check()
-            scores = want.row(i).scores(self._rows(positions), self._presence)[0]
+            scores = want.row(i).scores(self._prepared(raw), self._presence)[0]
             best = np.lexsort((positions, -scores))[:k]
             found.append((positions[best], scores[best]))
         return found
@@ -450,8 +450,7 @@ class ConceptSearch:
             return self.stored.preparation_  # type: ignore[no-any-return]
         if self.vocabulary is None or self.collection.preparation is not None or not len(self.collection):
             return None
-        some = np.unique(np.linspace(0, len(self.collection) - 1, MEAN_ROWS).astype(np.int64))
-        return CenteredNormalizer().fit(np.asarray(self.collection.vectors(some), dtype=np.float32))
+        return CenteredNormalizer().fit(np.asarray(self.collection.sample(MEAN_ROWS), dtype=np.float32))
 
     @property
     def _center(self) -> NDArray[np.float64] | None:
@@ -462,10 +461,11 @@ class ConceptSearch:
 
     def _hits(self, want: Wanted, positions: Any, scores: Any) -> list[Hit]:
         found = []
+        read = self.collection.reader(positions.tolist())
         for rank, (position, close) in enumerate(zip(positions.tolist(), scores.tolist()), start=1):
             why = None if self.stored is None else partial(self._explained, want, position)
             split = partial(self._split, want, position) if len(want.aspects) > 1 or want.likely else None
-            found.append(Hit(rank, float(close), position, partial(self.collection.item, position), why, split))
+            found.append(Hit(rank, float(close), position, partial(read, position), why, split))
         return found
 
     def _split(self, want: Wanted, position: int) -> dict[str, float]:
@@ -565,7 +565,11 @@ class ConceptSearch:
 
     def _rows(self, positions: Any, concept: Names | None = None) -> NDArray[Any]:
         """Rows of the collection (n, d), prepared, and seen through a concept if one is named."""
-        rows = np.asarray(self.collection.vectors(positions), dtype=np.float32)
+        return self._prepared(self.collection.vectors(positions), concept)
+
+    def _prepared(self, raw: NDArray[Any], concept: Names | None = None) -> NDArray[Any]:
+        """Raw rows (n, d) as the model sees them, through a concept if one is named."""
+        rows = np.asarray(raw, dtype=np.float32)
         if self.stored is None:
             return rows if self._before is None else np.asarray(self._before.transform(rows))
         return np.asarray(self.stored.cones.filtered(self.stored.prepare(rows), concept or None))

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.search.collection import Collection
+from pellucid.search.readable import ReadableCollection
 
 
-def stored_model(model: Any, collection: Collection) -> Any:
+def stored_model(model: Any, collection: ReadableCollection) -> Any:
     """Give the model as it meets the rows of a collection: the same, unless an earlier version prepared them already.
 
     Parameters
     ----------
     model : ConceptSubspaces or None
         A fitted model.
-    collection : Collection
+    collection : Collection or AttachedCollection
         The items.
 
     Returns
@@ -48,7 +48,7 @@ def stored_model(model: Any, collection: Collection) -> Any:
             raise ValueError("The model normalises tokens on their own, which a search of raw vectors cannot do.")
         return model
     if not np.array_equal(before.mean_, kept.mean_):
-        raise ValueError(f"{collection.folder} was prepared for another model: index its vectors again.")
+        raise ValueError(f"{collection.place} was prepared for another model: index its vectors again.")
     met = copy(model)
     met.center, met.preparation_ = False, None
     return met

@@ -257,8 +257,7 @@ class TextQueries:
         enough = len(own) >= FEWEST_TEXTS
         texts, source = (given, "given") if given else (own, "items") if enough else (list(ANYTHING), "any")
         rows = self._probed(texts, source)
-        some = sampled(self.collection, SAMPLED)
-        items = np.asarray(self.collection.vectors(some), dtype=np.float64)
+        items = np.asarray(self.collection.sample(SAMPLED), dtype=np.float64)
         lengths = np.linalg.norm(items, axis=1)
         units = items[lengths > 0] / lengths[lengths > 0, None]
         theirs = units.mean(axis=0)

@@ -12,7 +12,7 @@ import json
 import tempfile
 import time
 import zlib
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -76,7 +76,38 @@ class LoadedRows:
             yield first, np.ascontiguousarray(unit_rows(block)), beside
 
 
-class DatabaseEngine(Engine):
+class Patient(ABC):
+    """What asks a server, and asks again when the connection is lost."""
+
+    place = "The database"  # as it is called in messages
+
+    @abstractmethod
+    def _lost(self, error: Exception) -> bool:
+        """Whether an error means that the connection is gone, and trying again may help."""
+
+    def _forget(self) -> None:  # noqa: B027 not all keep connections
+        """Drop connections that may be broken."""
+
+    def retry(self, call: Callable[[], T], longer: Sequence[float] = ()) -> T:
+        """Call, and again after a pause when the connection is lost; after ``longer`` pauses, too, in a long read."""
+        for pause in (*PAUSES, *longer, None):
+            try:
+                return call()
+            except Exception as error:
+                if not self._lost(error):
+                    raise
+                self._forget()
+                if pause is None:
+                    reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+                    raise EngineError(
+                        f"{self.place} does not answer ({reason}): check that it runs and can be reached, then try "
+                        "again; nothing was lost."
+                    ) from error
+                time.sleep(pause)
+        raise AssertionError
+
+
+class DatabaseEngine(Patient, Engine):
     """What the engines that keep the rows elsewhere share.
 
     Parameters
@@ -85,7 +116,6 @@ class DatabaseEngine(Engine):
         Where the rows are in the database; a name made from the first rows if None.
     """
 
-    place = "The database"  # as it is called in messages
     dsn: str | None  # where it is; None for the collection's own folder
 
     def __init__(self, table: str | None) -> None:
@@ -134,13 +164,6 @@ class DatabaseEngine(Engine):
     @abstractmethod
     def _nearest(self, queries: Singles, k: int, where: Any, exact: bool) -> list[Positions]:
         """Positions of up to k rows with the largest inner products with each query; of all rows if ``exact``."""
-
-    @abstractmethod
-    def _lost(self, error: Exception) -> bool:
-        """Whether an error means that the connection is gone, and trying again may help."""
-
-    def _forget(self) -> None:
-        """Drop connections that may be broken."""
 
     # what they share
 
@@ -251,24 +274,6 @@ class DatabaseEngine(Engine):
             if min(map(len, found)) >= k:
                 break
         return found
-
-    def retry(self, call: Callable[[], T]) -> T:
-        """Call, and again after a pause when the connection is lost."""
-        for pause in (*PAUSES, None):
-            try:
-                return call()
-            except Exception as error:
-                if not self._lost(error):
-                    raise
-                self._forget()
-                if pause is None:
-                    reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-                    raise EngineError(
-                        f"{self.place} does not answer ({reason}): check that it runs and can be reached, then try "
-                        "again; nothing was lost."
-                    ) from error
-                time.sleep(pause)
-        raise AssertionError
 
 
 def plain_items(table: Any) -> list[dict[str, Any]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from pellucid._core.addresses import without_password as without_password
 from pellucid.search.engines import check_counts, check_kind
 from pellucid.search.engines.database import DatabaseEngine
 
@@ -74,12 +74,3 @@ class GraphEngine(DatabaseEngine):
         client, self._client = self._client, None
         if client is not None:
             client.close()
-
-
-def without_password(address: str) -> str:
-    """An address as it may be written down or shown.
-
-    >>> without_password("https://me:hush@example.org:19530")
-    'https://me@example.org:19530'
-    """
-    return re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", address)

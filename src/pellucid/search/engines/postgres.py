@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +12,7 @@ from pellucid._core.extras import require
 from pellucid.search._rows import Positions, Singles
 from pellucid.search.engines import EngineError, check_counts, check_kind
 from pellucid.search.engines.database import DatabaseEngine, DatabaseState, LoadedRows, plain_items
+from pellucid.search.engines.postgres_server import PostgresServer
 
 # PostgreSQL cuts longer names, and two of ours might become one
 LONGEST_NAME = 63 - len("_state")
@@ -62,16 +62,11 @@ class PostgresEngine(DatabaseEngine):
         for part in (table or "").split(".", 1):
             if len(part.encode()) > LONGEST_NAME:
                 raise ValueError(f"table must have at most {LONGEST_NAME} bytes, since PostgreSQL cuts longer names.")
-        self._psycopg, self._pgvector = require("psycopg", "postgres"), require("pgvector.psycopg", "postgres")
-        self._sql = require("psycopg.sql", "postgres")
-        try:
-            told = require("psycopg.conninfo", "postgres").conninfo_to_dict(dsn)
-        except self._psycopg.ProgrammingError as error:
-            raise ValueError(f"The dsn cannot be read: {str(error).strip()}") from None
-        self.place = f"The PostgreSQL server at {told.get('host', 'localhost')}:{told.get('port', 5432)}"
+        self._pgvector = require("pgvector.psycopg", "postgres")
+        self._server = PostgresServer(dsn, timeout, self._set_up)
+        self._psycopg, self._sql, self.place = self._server.psycopg, self._server.sql, self._server.place
         self.dsn, self.kind, self.links, self.ef_construction = dsn, kind, links, ef_construction
         self.ef_search, self.timeout = min(ef_search, 1000), timeout
-        self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
 
     @classmethod
     def storable_options(cls, options: Any) -> dict[str, Any]:
@@ -96,46 +91,21 @@ class PostgresEngine(DatabaseEngine):
     def index_spec(self) -> str:
         return "flat" if self.kind == "flat" else f"hnsw-{self.links}-{self.ef_construction}"
 
-    # connections: as many as there are threads that search at once
+    @property
+    def _connection(self) -> Any:
+        return self._server.connection
 
-    @contextmanager
-    def _connection(self) -> Iterator[Any]:
-        try:
-            connection = self._idle.get_nowait()
-        except queue.Empty:
-            connection = self._connect()
-        try:
-            with connection.transaction():
-                yield connection
-        except BaseException:
-            connection.close()
-            raise
-        self._idle.put(connection)
-
-    def _connect(self) -> Any:
-        connection = self._psycopg.connect(
-            self.dsn, connect_timeout=self.timeout, tcp_user_timeout=1000 * self.timeout, autocommit=True,
-            application_name="pellucid",
-        )  # fmt: skip
+    def _set_up(self, connection: Any) -> None:
         version = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
         if version is not None:
             self._pgvector.register_vector(connection)
             self._iterative = tuple(map(int, version[0].split(".")[:2])) >= (0, 8)
-        return connection
 
     def _forget(self) -> None:
-        while True:
-            try:
-                self._idle.get_nowait().close()
-            except queue.Empty:
-                return
+        self._server.forget()
 
     def _lost(self, error: Exception) -> bool:
-        if not isinstance(error, (self._psycopg.OperationalError, self._psycopg.InterfaceError)):
-            return False
-        code = getattr(error, "sqlstate", None)
-        # no code: the connection itself; 08: connection exceptions; 57P: the server shuts down, crashed or starts up
-        return code is None or code.startswith("08") or code in ("57P01", "57P02", "57P03")
+        return self._server.lost(error)
 
     # the table
 
