@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["LOCAL_HOSTS", "Limits", "Server", "create_app", "explore", "places", "serve"]
 
 
-def places(collection: Collection | str | Path, layout: str = "neighbours") -> NDArray[np.float32]:
+def places(collection: ReadableCollection | str | Path, layout: str = "neighbours") -> NDArray[np.float32]:
     """Say where the items of a collection stand on the explorer's map.
 
     Parameters
     ----------
-    collection : Collection, str or path
+    collection : Collection, AttachedCollection, str or path
         The items, or the folder they are in, where the places are kept.
     layout : {"neighbours", "pca"}, default="neighbours"
         By neighbourhoods, or by principal components.
@@ -56,7 +56,7 @@ def places(collection: Collection | str | Path, layout: str = "neighbours") -> N
 
     if layout not in LAYOUTS:
         raise ValueError(f"The layout must be one of {', '.join(LAYOUTS)}, got {layout!r}.")
-    opened = collection if isinstance(collection, Collection) else Collection.open(collection)
+    opened = collection if isinstance(collection, ReadableCollection) else Collection.open(collection)
     made = Background(Items(opened), None)
     made.run()
     return np.asarray(made.get(layout))

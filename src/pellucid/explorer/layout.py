@@ -31,7 +31,9 @@ def unheard(share: float) -> None:
 class Axes:
     """Principal axes of the collection's unit vectors, learned from a sample."""
 
-    def __init__(self, collection: ReadableCollection, positions: NDArray[np.int64], progress: Progress = unheard) -> None:
+    def __init__(
+        self, collection: ReadableCollection, positions: NDArray[np.int64], progress: Progress = unheard
+    ) -> None:
         chosen = sample(len(positions), SAMPLE)
         rows = unit_rows(collection.vectors(positions[chosen]).astype(np.float32))
         progress(0.1)
