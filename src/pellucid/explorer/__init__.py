@@ -52,7 +52,7 @@ def places(collection: ReadableCollection | str | Path, layout: str = "neighbour
     """
     from pellucid.explorer.background import LAYOUTS, Background
     from pellucid.explorer.items import Items
-    from pellucid.search import Collection
+    from pellucid.search import Collection, ReadableCollection
 
     if layout not in LAYOUTS:
         raise ValueError(f"The layout must be one of {', '.join(LAYOUTS)}, got {layout!r}.")
