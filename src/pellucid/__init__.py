@@ -54,6 +54,7 @@ _PUBLIC: dict[str, str | None] = {
     "ConceptErasure": "concepts",
     "ConceptSubspaces": "concepts",
     "compare": "concepts",
+    "gene_programmes": "concepts",
     "binary": None,
     "clusters": None,
     "concepts": None,

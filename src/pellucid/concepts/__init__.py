@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from pellucid.concepts.erasure import ConceptErasure
     from pellucid.concepts.estimator import ConceptSubspaces
     from pellucid.concepts.found_names import Names
+    from pellucid.concepts.found_programmes import GeneProgrammes
     from pellucid.concepts.held_out import HeldOut
     from pellucid.concepts.model_selection import AtomCounts
     from pellucid.concepts.predicting import LabelErrors
+    from pellucid.concepts.programmes import gene_programmes
     from pellucid.concepts.stability import Stability
     from pellucid.concepts.trends import Trends
     from pellucid.concepts.words import Vocabulary, WordConcept
@@ -33,6 +35,7 @@ _HOMES = {
     "Drivers": "drivers",
     "ErasureCertificate": "certificate",
     "FoundConcept": "discovered",
+    "GeneProgrammes": "found_programmes",
     "HeldOut": "held_out",
     "LabelErrors": "predicting",
     "Names": "found_names",
@@ -41,6 +44,7 @@ _HOMES = {
     "Vocabulary": "words",
     "WordConcept": "words",
     "compare": "comparing",
+    "gene_programmes": "programmes",
     "zero_shot_labels": "zero_shot",
     "zero_shot_scores": "zero_shot",
 }
@@ -54,6 +58,7 @@ __all__ = [
     "Drivers",
     "ErasureCertificate",
     "FoundConcept",
+    "GeneProgrammes",
     "HeldOut",
     "LabelErrors",
     "Names",
@@ -62,6 +67,7 @@ __all__ = [
     "Vocabulary",
     "WordConcept",
     "compare",
+    "gene_programmes",
     "zero_shot_labels",
     "zero_shot_scores",
 ]
