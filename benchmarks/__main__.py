@@ -14,6 +14,7 @@ ALL = (
     "presence",
     "discovery",
     "comparison",
+    "programmes",
     "erasure",
     "search",
     "raw_rows",

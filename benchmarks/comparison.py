@@ -60,6 +60,7 @@ def lines_of(task: Any) -> list[str]:
     usable = np.flatnonzero((share > 0.02) & (share < 0.6))
     ways = {
         "**compare**": lambda a, b: told(compare(P[a], P[b], names=names), names),
+        "**compare**, `own`": lambda a, b: told(compare(P[a], P[b], names=names), names, "own"),
         "**compare**, `least=0.05`": lambda a, b: told(compare(P[a], P[b], names=names, least=0.05), names),
         "t tests of predicted concepts, Benjamini-Hochberg": lambda a, b: plain(has[a], has[b], 0.05, True),
         "t tests of predicted concepts, none corrected": lambda a, b: plain(has[a], has[b], 0.05, False),
@@ -94,8 +95,8 @@ def lines_of(task: Any) -> list[str]:
     return out
 
 
-def told(found: Any, names: list[str]) -> Any:
-    sure = {name for name, yes in zip(found.concepts, found.found) if yes}
+def told(found: Any, names: list[str], which: str = "found") -> Any:
+    sure = {name for name, yes in zip(found.concepts, getattr(found, which)) if yes}
     return np.array([name in sure for name in names])
 
 
@@ -126,8 +127,10 @@ def run(results: Path) -> None:
         f"concepts, of those in 2 to 60 % of items, are more frequent in one by 10 to 50 %. {RUNS} runs, and as many "
         f"without a shift. Found: of those enriched by more than {LARGE:.0%}. False: the mean share of findings whose "
         f"label does not change by {NONE:.0%} of its share or changes the other way. All else held: weights keep all "
-        "other labels exactly as frequent, and every other finding is false; what is found then is what the model "
-        "takes for a concept where others changed. Quiet: runs without a shift and without a finding. Intervals: 95 % "
+        "other labels exactly as frequent, and every other finding is false; what is found then is what "
+        "the model "
+        "takes for a concept where others changed, which `own` leaves out. "
+        "Quiet: runs without a shift and without a finding. Intervals: 95 % "
         "intervals that hold the true difference of runs without a shift.",
         "",
         "| set | way | found | false | found, all else held | false, all else held | quiet | intervals |",

@@ -12,6 +12,7 @@ from comparison import comparison_pictures
 from concepts import concept_pictures
 from erasure import erasure_pictures
 from manifold import manifold_pictures
+from programmes import programme_pictures
 from rich.console import Console
 from selection import selection_pictures
 
@@ -39,6 +40,7 @@ if __name__ == "__main__":
     concept_pictures(HERE)
     comparison_pictures(HERE)
     erasure_pictures(HERE)
+    programme_pictures(HERE)
     command_screens(HERE)
     selection_pictures(HERE)
     binary_pictures(HERE)

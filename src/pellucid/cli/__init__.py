@@ -31,6 +31,7 @@ COMMANDS = {
     "info": ("info", "Say what is in a model, a collection or a file of vectors."),
     "manifold": ("manifold", "Embed vectors, images or words, without any network."),
     "mcp": ("mcp", "Let agents search a collection by concept."),
+    "programmes": ("programmes", "Find programmes of genes in cells, and write them into the file."),
     "search": ("search", "Search a collection, by one concept of an item if you like."),
     "select": ("select", "Choose a few rows that are unlike each other."),
     "trace": ("trace", "Say why a search found an item or not, and what would bring it in."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,11 @@ WIDTH = 76
 @model_option(text="Model file that `discover` or `concepts fit` wrote.")
 @click.option("--split", metavar="COLUMN=VALUE", help="Make both sets of A: items whose column is VALUE, "
               "or has it in a list, and all others.")  # fmt: skip
+@click.option("--set-a", metavar="SET", help="Compare items of the collection A: label:NAME, cluster:NUMBER (with "
+              "--clusters), ids:FILE, a line each, or a filter as `search --where` takes it.")  # fmt: skip
+@click.option("--set-b", metavar="SET", help="With those of another set of it; all others if not given.")
+@click.option("--clusters", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="Model file of clusters, for cluster:NUMBER.")  # fmt: skip
 @click.option("--dates", metavar="COLUMN", help="Over time, by the dates or numbers in that column of A.")
 @click.option("--target", metavar="COLUMN", help="Which concepts predict that column of A, a number or a class.")
 @click.option("--of", metavar="CLASS", help="The class of --target; each if not given, of two the last.")
@@ -51,6 +58,9 @@ def command(
     b: Path | None,
     model: Path,
     split: str | None,
+    set_a: str | None,
+    set_b: str | None,
+    clusters: Path | None,
     dates: str | None,
     target: str | None,
     of: str | None,
@@ -65,20 +75,28 @@ def command(
     """Say which concepts are more frequent in A than in B, by how much, and what else moved between them.
 
     A and B are files of vectors with columns beside them, or collections. Instead of B, --split makes both sets of A,
-    --dates looks at A over time, --target asks which concepts predict a column.
+    --set-a and --set-b choose them in a collection, --dates looks at A over time, --target asks which concepts predict
+    a column.
 
     \b
     Examples:
       pellucid compare march.parquet february.parquet -m topics.safetensors
       pellucid compare reviews.parquet --split country=FR -m topics.safetensors --given product
+      pellucid compare photos --set-a label:night --set-b '[["year", ">", 2019]]' -m concepts.safetensors
       pellucid compare articles.parquet --dates published -m topics.safetensors --plot months.png
       pellucid compare reviews.parquet --target stars -m topics.safetensors --json
     """
-    if sum(way is not None for way in (b, split, dates, target)) != 1:
-        raise click.UsageError("Give a second set B, or one of --split, --dates and --target.")
+    if sum(way is not None for way in (b, split, set_a, dates, target)) != 1:
+        raise click.UsageError("Give a second set B, or one of --split, --set-a, --dates and --target.")
+    if set_a is None and (set_b is not None or clusters is not None):
+        raise click.UsageError("--set-b and --clusters go with --set-a.")
     from pellucid.concepts import Vocabulary, compare
 
     fitted = load_model(model)
+    vocabulary = Vocabulary(*read_words(words)) if words is not None else None
+    if set_a is not None:
+        in_collection(a, set_a, set_b, fitted, clusters, given, groups, vocabulary, rate, plot, as_json)
+        return
     sets = [read(path, column, [c for c in (given, groups, dates, target) if c]) for path in (a, b) if path is not None]
     if split is not None:
         sets = divided(a, column, split, [c for c in (given, groups) if c])
@@ -91,7 +109,6 @@ def command(
         more |= {name: sets[0][1][asked] for name, asked in (("dates", dates), ("target", target)) if asked} | {
             "of": of
         }
-    vocabulary = Vocabulary(*read_words(words)) if words is not None else None
     with status("Comparing …"):
         found = compare(sets[0][0], model=fitted, vocabulary=vocabulary, rate=rate, **more)
     if plot is not None:
@@ -102,6 +119,66 @@ def command(
         return
     for each in found if isinstance(found, list) else [found]:
         show(each, [titles for *_, titles in sets])
+
+
+def in_collection(
+    path: Path, set_a: str, set_b: str | None, model: Any, clusters: Path | None, given: str | None, groups: str | None,
+    vocabulary: Any, rate: float, plot: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Compare two sets of a collection, and show it."""
+    if not is_collection(path):
+        raise click.UsageError(f"--set-a chooses items of a collection, which {path} is not: make one by `index`.")
+    from pellucid.search import Collection, compare_sets
+
+    collection = Collection.open(path)
+    of_clusters = None
+    if clusters is not None:
+        from pellucid import CommonalityClustering, persistence
+
+        of_clusters = persistence.load(clusters)
+        if not isinstance(of_clusters, CommonalityClustering):
+            raise click.UsageError(f"{clusters} holds a {type(of_clusters).__name__}, where clusters are needed.")
+    with status("Comparing …"):
+        compared = compare_sets(
+            collection, asked_set(set_a), "rest" if set_b is None else asked_set(set_b), model=model,
+            clusters=of_clusters, given=given, groups=groups, vocabulary=vocabulary, rate=rate,
+        )  # fmt: skip
+    if plot is not None:
+        compared.found.plot().figure.savefig(plot)
+    if as_json:
+        found = plain(compared.found)
+        found["examples_a"], found["examples_b"] = (
+            list(each) for each in zip(*(compared.examples(name) for name in compared.found.concepts))
+        )
+        found["else_a"], found["else_b"] = compared.something_else()
+        print_json(found)
+        return
+    shown = [
+        {row: titled(collection, ids[row]) for rows in (*examples, rest) for row in rows}
+        for ids, examples, rest in (
+            (compared.ids_a, compared.found.examples_a, compared.found.else_a),
+            (compared.ids_b, compared.found.examples_b, compared.found.else_b),
+        )
+    ]
+    show(compared.found, shown)
+
+
+def titled(collection: Any, name: str) -> str:
+    return str(collection.item(collection.position(name)).get("text") or name)
+
+
+def asked_set(said: str) -> Any:
+    """What `compare_sets` takes, of label:…, cluster:…, ids:… or a filter."""
+    kind, sign, rest = said.partition(":")
+    if sign and kind in ("label", "cluster"):
+        return {kind: rest}
+    if sign and kind == "ids":
+        if not Path(rest).is_file():
+            raise click.UsageError(f"There is no file {rest!r} of ids.")
+        return [line for line in Path(rest).read_text(encoding="utf-8").splitlines() if line]
+    if not said.lstrip().startswith("["):
+        raise click.UsageError(f"{said!r} is no set: give label:NAME, cluster:NUMBER, ids:FILE or a filter.")
+    return said
 
 
 Set = tuple[Any, dict[str, Any], list[str]]
@@ -156,7 +233,6 @@ def values(given: Any) -> Any:
 
 def plain(found: Any) -> dict[str, Any]:
     """What was found in plain values."""
-    import math
     from dataclasses import asdict
 
     import numpy as np
@@ -174,7 +250,7 @@ def plain(found: Any) -> dict[str, Any]:
     return {name: simple(value) for name, value in asdict(found).items()}
 
 
-def show(found: Any, titles: list[list[str]]) -> None:
+def show(found: Any, titles: Sequence[Any]) -> None:
     from rich.markup import escape
 
     out = screen()
@@ -192,3 +268,9 @@ def show(found: Any, titles: list[list[str]]) -> None:
             out.print(f"\n[bold]{escape(name)}[/] in {'AB'[side]}:")
             for row in rows[:3]:
                 out.print(f"  {escape(cut(titles[side][row], WIDTH))}")
+    if not math.isfinite(found.explained):
+        return
+    for side, rows in enumerate((found.else_a, found.else_b)):
+        out.print(f"\nSomething else, most of it in {'AB'[side]}:")
+        for row in rows[:3]:
+            out.print(f"  {escape(cut(titles[side][row], WIDTH))}")

@@ -19,6 +19,7 @@ from scipy.stats import t as student
 
 from pellucid._core.arrays import Floats, Ints
 from pellucid._core.tables import data_frame
+from pellucid._core.threads import one_blas_thread
 
 # blocks of rows that are drawn again, at most, and how often
 BLOCKS, DRAWS = 400, 600
@@ -26,6 +27,8 @@ BLOCKS, DRAWS = 400, 600
 LEAST_ITEMS = 5.0
 # items that are shown of each side
 EXAMPLES = 5
+# what keeps the regression of each concept on all others from following noise
+BESIDE_RIDGE = 1e-3
 # rows that the shift is taken apart by, at most, and what keeps its regression from following noise
 SHIFT_ROWS, RIDGE = 50_000, 1e-3
 
@@ -49,6 +52,9 @@ class Comparison:
         false-discovery rate at which it would be found (Benjamini and Hochberg).
     found : ndarray of bool of shape (S,)
         Whether it is, at the rate asked for.
+    own : ndarray of bool of shape (S,)
+        Whether it is, and remains in the same direction beside the differences of all other concepts: neither because
+        the two go together, nor because the model takes a little of one for the other.
     examples_a, examples_b : list of list of int
         Numbers of the rows of either set that most likely have each concept.
     n_a, n_b : int
@@ -86,6 +92,7 @@ class Comparison:
     p: NDArray[np.float64]
     q: NDArray[np.float64]
     found: NDArray[np.bool_]
+    own: NDArray[np.bool_]
     examples_a: list[list[int]]
     examples_b: list[list[int]]
     n_a: int
@@ -104,7 +111,7 @@ class Comparison:
         pandas.DataFrame
             A row for each, the surest difference first.
         """
-        names = ("concepts", "share_a", "share_b", "difference", "low", "high", "p", "q", "found")
+        names = ("concepts", "share_a", "share_b", "difference", "low", "high", "p", "q", "found", "own")
         return data_frame([dict(zip(names, row)) for row in zip(*(list(getattr(self, name)) for name in names))], names)
 
     def plot(self, ax: Any = None, most: int = 20) -> Any:
@@ -137,6 +144,7 @@ class Comparison:
             lines += [
                 f"{self.concepts[j]:{width}}  {self.share_a[j]:6.1%} in A, {self.share_b[j]:6.1%} in B: "
                 f"{self.difference[j]:+.1%} ({self.low[j]:+.1%} to {self.high[j]:+.1%})"
+                f"{'' if self.own[j] else ', along with others'}"
                 for j in np.flatnonzero(self.found)
             ]
         if np.isfinite(self.explained):
@@ -167,8 +175,14 @@ def compared(
     share_a, share_b = shares(sums.sum(axis=2))
     difference = share_a - share_b
     low, high = intervals(sums, sides, 1 - rate, difference, rng)
-    p = chances(P, sums, sides, difference, least * (share_a + share_b) / 2)
+    told = can_be_told(sums)
+    p = np.where(told, chances(P, sums, sides, difference, least * (share_a + share_b) / 2), 1.0)
     q = false_discovery_control(p)
+    rest = beside_others(P, sides.in_a)
+    sums = block_sums(rest, sides)
+    apart = np.subtract(*shares(sums.sum(axis=2)))
+    q_rest = false_discovery_control(np.where(told, chances(rest, sums, sides, apart, np.zeros_like(apart)), 1.0))
+    own = (q <= rate) & (q_rest <= rate) & (apart * difference > 0)
     order = np.lexsort((-np.abs(difference), p))
     n_a = int(sides.in_a.sum())  # these stand above
     examples = [[[int(row) for row in likeliest(rows[:, j])] for j in order] for rows in (P[:n_a], P[n_a:])]
@@ -182,6 +196,7 @@ def compared(
         p=p[order],
         q=q[order],
         found=q[order] <= rate,
+        own=own[order],
         examples_a=examples[0],
         examples_b=examples[1],
         n_a=n_a,
@@ -278,9 +293,29 @@ def chances(P: NDArray[Any], sums: Floats, sides: Sides, difference: Floats, lea
         degrees = float(max(n.sum() - 1 - len(weight), 1))
     size, spread = np.abs(difference), np.sqrt(np.maximum(variance, 1e-300))
     p = student.sf((size - least) / spread, degrees) + student.sf((size + least) / spread, degrees)
-    held = total[..., :-1].sum(axis=(0, 1))
-    told = (np.minimum(held, n.sum() - held) >= LEAST_ITEMS) & (variance > 1e-300)
-    return np.asarray(np.where(told, np.clip(p, 0, 1), 1.0))
+    return np.asarray(np.where(variance > 1e-300, np.clip(p, 0, 1), 1.0))
+
+
+def can_be_told(sums: Floats) -> NDArray[np.bool_]:
+    """Whether enough items have each concept (S,), and enough lack it."""
+    held, n = sums[..., :-1].sum(axis=(0, 1, 2)), sums[..., -1].sum()
+    return np.asarray(np.minimum(held, n - held) >= LEAST_ITEMS)
+
+
+def beside_others(P: NDArray[Any], in_a: NDArray[np.bool_]) -> NDArray[Any]:
+    """What of each presence (n, S) all others do not tell: the residual of its regression on them within both sets.
+
+    With Θ the inverse covariance of P within the sets, these are PΘ/diag(Θ).
+    """
+    rows = P if P.dtype.kind == "f" else P.astype(np.float32)
+    with one_blas_thread():
+        mean = rows.mean(axis=0, dtype=np.float64)
+        covariance = np.asarray(rows.T @ rows, dtype=np.float64) / len(rows) - np.outer(mean, mean)
+        apart = rows[in_a].mean(axis=0, dtype=np.float64) - rows[~in_a].mean(axis=0, dtype=np.float64)
+        covariance -= in_a.mean() * (1 - in_a.mean()) * np.outer(apart, apart)
+        covariance[np.diag_indices(len(mean))] += max(BESIDE_RIDGE * float(np.trace(covariance)) / len(mean), 1e-12)
+        inverse = np.linalg.inv(covariance)
+        return np.asarray((rows - mean.astype(rows.dtype)) @ (inverse / np.diag(inverse)).astype(rows.dtype))
 
 
 def by_level(P: NDArray[Any], sides: Sides) -> list[NDArray[Any]]:

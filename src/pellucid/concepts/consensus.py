@@ -1,4 +1,4 @@
-"""Directions that come out again: a dictionary learned from one half of the rows after another, and what halves agree on."""
+"""Directions that come out again: dictionaries learned from one half of the rows after another, and what they share."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ class GeneProgrammes:
     spectra : ndarray of shape (P, G)
         What a cell has of each gene, of 10,000 counts, that uses the programme alone.
     score : ndarray of shape (P, G)
-        How far above its mean in the other programmes a gene is, in units of its usual spread between cells; 0 for
-        genes that vary no more than usual.
+        How far above its mean in the other programmes a gene is, in standard deviations between cells; 0 for
+        genes that vary no more than others of their mean.
     common : ndarray of shape (G,)
         What all programmes have of each gene, so what is common to all cells.
     stability : ndarray of shape (P,)
@@ -46,9 +46,9 @@ class GeneProgrammes:
     chosen : ndarray of shape (g,)
         Numbers of the genes that programmes were looked for in.
     scale : ndarray of shape (g,)
-        The usual spread of these.
+        The standard deviations of these.
     inner : ndarray of shape (P, g) or None
-        Spectra of these in units of their spread, by which usages are found; None where they were found in an
+        Spectra of these in standard deviations, by which usages are found; None where they were found in an
         embedding.
 
     See Also
@@ -73,7 +73,8 @@ class GeneProgrammes:
     def common_share(self) -> NDArray[np.float64]:
         """How much of what cells have of each gene (G,), on average, is common to all of them."""
         mean = self.usage.mean(axis=0) @ self.spectra
-        return np.clip(np.divide(self.common, mean, out=np.zeros_like(mean), where=np.abs(mean) > 0), 0, 1)
+        share = np.divide(self.common, mean, out=np.zeros_like(mean), where=np.abs(mean) > 0)
+        return np.asarray(np.clip(share, 0, 1))
 
     def housekeeping(self, k: int = 20) -> list[str]:
         """List genes that all cells have about alike: those that are mostly common, the most abundant first.
@@ -134,7 +135,7 @@ class GeneProgrammes:
         rows = scaled_cells(counts)[0][:, self.chosen]
         codes = nnls_gram(rows @ (self.inner / self.scale).T, self.inner @ self.inner.T).codes
         total = codes.sum(axis=1, keepdims=True)
-        return np.divide(codes, total, out=np.zeros_like(codes), where=total > 0)
+        return np.asarray(np.divide(codes, total, out=np.zeros_like(codes), where=total > 0))
 
     def write(self, data: Any, key: str = "programmes") -> None:
         """Write usages, spectra and what is common into an AnnData.

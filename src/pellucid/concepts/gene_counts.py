@@ -1,8 +1,8 @@
-"""Counts of genes in cells made ready for programmes: which matrix, on which scale, and where cells lie beside each other.
+"""Counts of genes in cells made ready for programmes: which matrix, on which scale, and where cells lie.
 
-A cell y is taken as one of 10,000 counts, and its variance between cells is set against what genes of its mean have:
-what is well above that is where programmes show. Divided by the root of that, all genes have about the same noise, so
-the first eigenvectors of the cells, deep ones counting for more, are where programmes lie.
+Cells are taken as of 10,000 counts each. The variance of a gene between them is set against what other genes of its
+mean have: what is well above that is where programmes show. In units of their standard deviations these genes count
+alike, and the first eigenvectors of the cells, deep ones counting for more, are where programmes lie.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from pellucid._core.arrays import Floats, Ints
-from pellucid._core.checks import as_matrix, check_finite
+from pellucid._core.checks import as_matrix
 from pellucid._core.hints import did_you_mean
 
 # counts that a cell is taken to have, genes that programmes are looked for in, and columns of the embedding, at most
@@ -33,7 +33,7 @@ class Expression:
     """Cells by genes.
 
     values : sparse (n, G), each cell scaled to 10,000
-    chosen, scale : which genes vary more than their like, and the usual standard deviation of these
+    chosen, scale : which genes vary more than their like, and the standard deviations of these
     depth : (n,) how much was seen of each cell, with the mean 1
     """
 
@@ -43,8 +43,8 @@ class Expression:
     depth: Floats
 
     def scaled(self) -> sparse.csr_array:
-        """The chosen genes in units of their usual spread (n, g)."""
-        return sparse.csr_array(self.values[:, self.chosen] @ sparse.diags_array(self.values.dtype.type(1) / self.scale))
+        """The chosen genes in units of their standard deviations (n, g)."""
+        return sparse.csr_array(self.values[:, self.chosen] @ sparse.diags_array(1 / self.scale))
 
 
 def matrix_of(data: Any, layer: str | None) -> tuple[Any, list[str], str]:
@@ -80,11 +80,14 @@ def least(X: Any) -> float:
 
 def as_counts(X: Any) -> sparse.csr_array:
     """Counts or what was made of them, as a sparse matrix of float32, with logarithms undone."""
-    found = sparse.csr_array(X) if sparse.issparse(X) else sparse.csr_array(as_matrix(X, "counts"))
-    if found is X or np.shares_memory(found.data, getattr(X, "data", np.empty(0))):
-        found = found.copy()
-    found = found.astype(np.float32, copy=False)
-    check_finite(found.data[:, None], "counts")
+    if sparse.issparse(X):
+        found = sparse.csr_array(X).astype(np.float32)
+    else:
+        found = sparse.csr_array(as_matrix(X, "counts").astype(np.float32))
+    bad = np.flatnonzero(~np.isfinite(found.data))
+    if len(bad):
+        row = int(np.searchsorted(found.indptr, bad[0], side="right")) - 1
+        raise ValueError(f"counts has {found.data[bad[0]]} in row {row}: fix or drop the cell.")
     if found.data.size and found.data.min() < 0:
         raise ValueError("Counts must not be negative: give those from before they were scaled, by layer= or raw.")
     whole = bool((found.data == np.round(found.data)).all())
@@ -115,7 +118,7 @@ def expression(X: Any) -> Expression:
     chosen = np.sort(np.argsort(-beyond, kind="stable")[: min(GENES, int((beyond > 0).sum()))])
     if len(chosen) < 2:
         raise ValueError("Fewer than 2 genes vary between cells, so there is no programme to be found.")
-    return Expression(values, chosen, np.sqrt(usual[chosen]).astype(np.float32), total / total.mean())
+    return Expression(values, chosen, np.sqrt(variance[chosen]).astype(np.float32), total / total.mean())
 
 
 def usual_variance(mean: Floats, variance: Floats) -> Floats:

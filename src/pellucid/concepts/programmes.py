@@ -26,8 +26,8 @@ from pellucid.concepts.consensus import AGREED, agreed_directions, halves
 from pellucid.concepts.dictionary import chosen_price, codes_of, partners
 from pellucid.concepts.estimator import ConceptSubspaces
 from pellucid.concepts.found_names import told_apart
-from pellucid.concepts.gene_counts import Expression, embedding, expression, matrix_of
 from pellucid.concepts.found_programmes import GeneProgrammes
+from pellucid.concepts.gene_counts import Expression, embedding, expression, matrix_of
 from pellucid.preparation import CenteredNormalizer
 from pellucid.solvers import nnls_gram
 
@@ -39,6 +39,8 @@ SPARED_CELLS = 3000
 LENGTHS = 100.0
 # a direction that was found is that of a known type from this cosine on
 KNOWN = 0.7
+# rounds of alternating least squares from the spectra that directions give
+ROUNDS = 2
 # genes that name a programme
 NAMED = 2
 
@@ -64,8 +66,8 @@ def gene_programmes(
     Parameters
     ----------
     counts : AnnData, sparse matrix, data frame or array-like of shape (n, G)
-        Counts of genes in cells, or what was made of them by scaling cells or taking logarithms, which are undone. Of an
-        AnnData the layer "counts", or X, or ``raw`` where X was centred; results are written into it.
+        Counts of genes in cells, or what was made of them by scaling cells or taking logarithms, which are undone. Of
+        an AnnData the layer "counts", or X, or ``raw`` where X was centred; results are written into it.
     n_programmes : int or "auto", default="auto"
         How many; "auto" takes as many as come out of at least 80 % of the halves when rather too many are tried.
     labels : str or sequence of length n, default=None
@@ -162,7 +164,7 @@ def gene_programmes(
         atoms, agreed, names = atoms[kept], agreed[kept], [None] * len(kept)
     codes, inner = codes_of(prepared, atoms, price), None
     if use_rep is None and scaled is not None:
-        inner = spectra_of(scaled, codes)
+        inner = closer(scaled, spectra_of(scaled, codes))
         codes = usages(scaled, inner)
     else:
         codes = codes / lengths(codes)
@@ -204,7 +206,7 @@ def known_atoms(
 
     model = cones(told)
     atoms, groups = np.asarray(model.atoms_, dtype=np.float32), model.groups_
-    again: list[Floats] = []
+    again: list[NDArray[np.bool_]] = []
     for half in halves(len(told), n_runs, rng):
         other = cones(told[half])
         place = {name: j for j, name in enumerate(other.concept_names_)}
@@ -214,7 +216,9 @@ def known_atoms(
                 near[groups == j] = partners(atoms[groups == j], other.atoms_[other.groups_ == place[name]])
         again.append(near >= KNOWN)
     states = [int((groups[:i] == j).sum()) for i, j in enumerate(groups)]
-    names = [f"{model.concept_names_[j]} {i + 1}" if i else str(model.concept_names_[j]) for i, j in zip(states, groups)]
+    names = [
+        f"{model.concept_names_[j]} {i + 1}" if i else str(model.concept_names_[j]) for i, j in zip(states, groups)
+    ]
     rest = np.flatnonzero(types == "")
     agreed = np.asarray(np.mean(again, axis=0))
     if len(rest) < 2 * CELLS_EACH:
@@ -243,6 +247,14 @@ def spectra_of(values: Any, codes: NDArray[Any]) -> Floats:
 def usages(values: Any, spectra: Floats) -> Floats:
     """How much each cell uses of each programme (n, M)."""
     return np.asarray(nnls_gram(np.asarray(values @ spectra.T, dtype=np.float64), spectra @ spectra.T).codes)
+
+
+def closer(values: Any, spectra: Floats) -> Floats:
+    """Spectra after rounds of alternating least squares: a few follow the cells, many drift to where usages overlap."""
+    for _ in range(ROUNDS):
+        U = usages(values, spectra)
+        spectra = nnls_gram(np.asarray(values.T @ U, dtype=np.float64), U.T @ U).codes.T
+    return np.ascontiguousarray(spectra)
 
 
 def fewest(values: Any, spectra: Floats, count: int, rng: np.random.RandomState) -> Ints:
@@ -338,4 +350,3 @@ def types_of(counts: Any, labels: Any, n: int) -> NDArray[Any]:
     if all(missing):
         raise ValueError("No cell has a label: leave labels= out.")
     return out
-

@@ -11,6 +11,7 @@ from pellucid.plots.graphs import analogram
 from pellucid.plots.lists import captions, neighbours, walk
 from pellucid.plots.patches import accuracy_by_dimension, atom_neighbours, dictionary, matching_patches
 from pellucid.plots.profiles import cluster_profiles
+from pellucid.plots.programmes import programmes
 from pellucid.plots.surfaces import atoms_as_images, cluster_parts, heatmap, map
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "neighbours",
     "objective",
     "partial_vs_full",
+    "programmes",
     "retrieval",
     "trends",
     "walk",

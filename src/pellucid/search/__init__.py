@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pellucid.search.causes import Cause
     from pellucid.search.changes import Change
     from pellucid.search.collection import Collection
+    from pellucid.search.compared_sets import ComparedSets, compare_sets
     from pellucid.search.encoders import EncoderError
     from pellucid.search.engines import ENGINES, Engine, EngineError, make_engine
     from pellucid.search.explanation import Explanation, explain
@@ -30,6 +31,7 @@ _HOMES = {
     "Change": "changes",
     "Collection": "collection",
     "CollectionError": "_folder",
+    "ComparedSets": "compared_sets",
     "ConceptSearch": "query",
     "EncoderError": "encoders",
     "Engine": "engines",
@@ -46,6 +48,7 @@ _HOMES = {
     "Trace": "tracing",
     "TracedItem": "tracing",
     "attach": "attached",
+    "compare_sets": "compared_sets",
     "explain": "explanation",
     "make_engine": "engines",
     "pool_report": "pool_quality",
@@ -60,6 +63,7 @@ __all__ = [
     "Change",
     "Collection",
     "CollectionError",
+    "ComparedSets",
     "ConceptSearch",
     "EncoderError",
     "Engine",
@@ -76,6 +80,7 @@ __all__ = [
     "Trace",
     "TracedItem",
     "attach",
+    "compare_sets",
     "explain",
     "make_engine",
     "pool_report",
