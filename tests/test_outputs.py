@@ -56,6 +56,7 @@ READS = {
     ("index",): None,  # makes a folder, below
     ("manifold", "fit"): "v.safetensors -o",
     ("manifold", "transform"): "v.npy -m m.safetensors -o",
+    ("programmes",): "cells.h5ad -o",
     ("select",): "v.npy -k 3 -o",
 }
 
@@ -72,6 +73,7 @@ def place(files, model, tmp_path, monkeypatch):
     for name in ("v.npy", "v.parquet", "labels.npy", "m.safetensors"):
         (tmp_path / name).write_bytes((files / name).read_bytes())
     save_file({"vectors": np.load(files / "v.npy")}, tmp_path / "v.safetensors")
+    (tmp_path / "cells.h5ad").write_bytes(b"cells")
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -84,13 +86,16 @@ def content(folder):
 @pytest.fixture
 def no_work(monkeypatch):
     """Nothing is read: whatever is refused is refused before."""
+    import anndata
+
     import pellucid.persistence
     import pellucid.vectors
 
     def worked(*arguments, **settings):
         raise AssertionError("the work began")
 
-    for module, name in ((pellucid.vectors, "read"), (pellucid.vectors, "blocks"), (pellucid.persistence, "load")):
+    readers = ((pellucid.vectors, "read"), (pellucid.vectors, "blocks"), (pellucid.persistence, "load"))
+    for module, name in (*readers, (anndata, "read_h5ad")):
         monkeypatch.setattr(module, name, worked)
 
 
@@ -112,7 +117,7 @@ def links(file):
     yield f"softer{suffix}"
     os.link(file, f"hard{suffix}")
     yield f"hard{suffix}"
-    os.symlink("../v.npy" if suffix == ".npy" else "../v.safetensors", f"empty/in{suffix}")
+    os.symlink(f"../{os.path.basename(file)}", f"empty/in{suffix}")
     yield f"empty/in{suffix}"
 
 

@@ -1,4 +1,4 @@
-"""Gene programmes: what was planted comes out, what all cells share is set apart, and an AnnData has it all afterwards."""
+"""Gene programmes: what was planted comes out, what all cells share is set apart, and an AnnData has it all then."""
 
 import json
 
@@ -128,12 +128,12 @@ def test_known_types_are_programmes_and_others_are_found_among_the_rest(problem)
 
 
 def test_an_anndata_has_it_all_afterwards(problem, tmp_path):
-    counts, U, _, kind, _ = problem
+    counts, _, _, kind, _ = problem
     data = anndata.AnnData(sparse.csr_matrix(counts.astype(np.float32)))
     data.var_names, data.obs["type"] = GENES, pd.Categorical(np.array(["a/b", "c", "d"])[kind])
     before = data.X.copy()
     found = gene_programmes(data, n_programmes=4)
-    assert (data.X != before).nnz == 0
+    assert (before != data.X).nnz == 0
     data.write_h5ad(tmp_path / "a.h5ad")
     read = anndata.read_h5ad(tmp_path / "a.h5ad")
     np.testing.assert_allclose(read.obsm["programmes"], found.usage)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     )
     from pellucid.binary import BinaryAutoencoder, CombinedConcepts, IterativeAssignment
     from pellucid.clusters import CommonalityClustering
-    from pellucid.concepts import ConceptDiscovery, ConceptErasure, ConceptSubspaces, compare
+    from pellucid.concepts import ConceptDiscovery, ConceptErasure, ConceptSubspaces, compare, gene_programmes
     from pellucid.explorer import explore
     from pellucid.manifold import PatchManifoldTransform, SparseManifoldTransform, WordManifoldTransform
     from pellucid.persistence import load, save
@@ -103,6 +103,7 @@ __all__ = [
     "datasets",
     "explore",
     "explorer",
+    "gene_programmes",
     "integrations",
     "load",
     "manifold",

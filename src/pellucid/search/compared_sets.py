@@ -91,14 +91,16 @@ def compare_sets(
 ) -> ComparedSets:
     """Say which concepts are more frequent in one set of a collection's items than in another, and by how much.
 
+    Items that are in both do not count.
+
     Parameters
     ----------
     collection : Collection
         The items.
     a : list of str, list of conditions, str or dict
         One set: ids of items; a filter as :meth:`Collection.search` takes it, also in JSON; ``{"label": name}``,
-        what has that value in some column, or in the one of ``{"label": name, "column": column}``; ``{"cluster": name}``,
-        or its number.
+        what has that value in some column, or in the one of ``{"label": name, "column": column}``; or
+        ``{"cluster": name}``, or its number.
     b : list of str, list of conditions, str or dict, default="rest"
         The other set, in the same way; "rest" is all items that are not in A.
     model : ConceptSubspaces
@@ -124,7 +126,7 @@ def compare_sets(
     Raises
     ------
     ValueError
-        If a set is empty or both are the same, or there is no such label, cluster or column.
+        If a set is empty or lies in the other, or there is no such label, cluster or column.
     KeyError
         If there is no such item.
 
@@ -155,8 +157,10 @@ def compare_sets(
     for name, rows, asked in (("A", positions[0], a), ("B", positions[1], b)):
         if not len(rows):
             raise ValueError(f"No item is in {name} ({asked!r}): choose another set.")
-    if np.array_equal(np.sort(positions[0]), np.sort(positions[1])):
-        raise ValueError("A and B are the same items: choose another set.")
+    both = np.intersect1d(*positions)
+    positions = [rows[~np.isin(rows, both)] for rows in positions]
+    if not (len(positions[0]) and len(positions[1])):
+        raise ValueError("One of A and B lies in the other: compare it with the rest.")
     held: dict[str, Any] = {
         name: tuple(column_of(collection, column, rows) for rows in positions)
         for name, column in (("given", given), ("groups", groups))
