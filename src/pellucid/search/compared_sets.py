@@ -157,7 +157,7 @@ def compare_sets(
     for name, rows, asked in (("A", positions[0], a), ("B", positions[1], b)):
         if not len(rows):
             raise ValueError(f"No item is in {name} ({asked!r}): choose another set.")
-    both = np.intersect1d(*positions)
+    both = np.intersect1d(positions[0], positions[1])
     positions = [rows[~np.isin(rows, both)] for rows in positions]
     if not (len(positions[0]) and len(positions[1])):
         raise ValueError("One of A and B lies in the other: compare it with the rest.")
