@@ -17,6 +17,7 @@ html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 exclude_patterns = ["_build"]
+html_extra_path = ["llms.txt"]
 html_theme = "furo"
 html_title = "Pellucid"
 myst_heading_anchors = 3

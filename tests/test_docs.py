@@ -17,6 +17,8 @@ from support import standins
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(set((ROOT / "docs").rglob("*.md")) - set((ROOT / "docs" / "api").glob("*")))]
 
+FRAMEWORKS = {"langchain": "langchain_core", "llama_index": "llama_index.core", "haystack": "haystack", "mcp": "mcp"}
+
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_python_block_runs(page, tmp_path, monkeypatch):
@@ -25,6 +27,9 @@ def test_every_python_block_runs(page, tmp_path, monkeypatch):
     blocks = re.findall(said, page.read_text(encoding="utf-8"), flags=re.S | re.M)
     if not blocks:
         pytest.skip("no code on this page")
+    for module, package in FRAMEWORKS.items():
+        if f"pellucid.integrations.{module}" in page.read_text(encoding="utf-8"):
+            pytest.importorskip(package, reason=f"{package} is not installed")
     monkeypatch.chdir(tmp_path)
     if "sentence_transformers" in page.read_text(encoding="utf-8"):
         pytest.importorskip("PIL", reason="Pillow is not installed")
@@ -135,3 +140,43 @@ def test_the_digits_of_the_manifold_page_are_those_that_were_measured():
         said = re.search(rf'^\| ours, `constraint="{constraint}"` \|(.*)$', page, flags=re.M)[1]
         found = re.search(rf"^\| 3 pixels, V = {constraint} \|(.*)$", measured, flags=re.M)[1]
         assert said == found
+
+
+def test_every_page_that_language_models_are_told_of_is_there():
+    told = (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8")
+    pages = re.findall(r"\]\(([^)]+)\.html\)", told)
+    assert len(pages) > 20
+    for page in pages:
+        assert (ROOT / "docs" / f"{page}.md").is_file(), page
+
+
+def test_the_skill_names_the_tools_that_there_are():
+    pytest.importorskip("mcp", reason="the mcp extra is not installed")
+    from pellucid.integrations.mcp import Tools
+
+    told = (ROOT / "docs" / "SKILL.md").read_text(encoding="utf-8")
+    assert re.match(r"---\nname: \w+\ndescription: .+\n", told)
+    for tool in ("search", "explain", "parts", "concepts", "trace", "compare"):
+        assert f"`{tool}`" in told
+        assert callable(getattr(Tools, tool))
+    assert len(told.splitlines()) < 70
+
+
+def test_figures_of_text_queries_are_the_measured_ones():
+    page = (ROOT / "docs" / "how-to" / "text-queries.md").read_text(encoding="utf-8")
+    measured = (ROOT / "benchmarks" / "results" / "text_queries.md").read_text(encoding="utf-8")
+    rows = {cells[0]: cells[1:] for cells in table(measured)}
+    for said, row in {
+        "captions and photos as they come": "nothing taken out of either",
+        "the photos' mean out of both": "the photos' mean out of both",
+        "each its own mean, of 64 other captions": "each its own mean, of 64 captions",
+        "a mean of 1,612 names of things in place of captions": "each its own mean, of 1,612 names of things",
+        "own means, then Procrustes from 400 pairs": "own means, then Procrustes",
+        "the same, held near to no rotation": "own means, then Procrustes held near to no rotation",
+    }.items():
+        assert next(cells[1:] for cells in table(page) if cells[0] == said) == [rows[row][0], rows[row][2]]
+
+
+def table(text):
+    """Cells of the rows of all tables on a page."""
+    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in text.splitlines() if line[:1] == "|"]
