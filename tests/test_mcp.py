@@ -307,3 +307,20 @@ def test_a_taken_port_and_a_missing_package_are_said(search, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.delitem(sys.modules, "pellucid.integrations.mcp")
     assert 'pip install "pellucid[mcp]"' in fails("mcp", folder)
+
+
+def test_a_table_that_somebody_else_made(search):
+    import pyarrow as pa
+
+    from pellucid.search import attach
+
+    X = search.collection.vectors()
+    table = pa.table({"key": search.collection.ids, "body": [f"text {i}" for i in range(COUNT)], "v": X.tolist()})
+    attached = ConceptSearch(attach(table, vector="v", id="key", text="body"), search.model, embed)
+    server = create_server(attached)
+    found = told(server, "search", query="a question", concept="a", k=4)["hits"]
+    assert [hit["id"] for hit in found] == [hit.id for hit in search.search("a question", "a", k=4)]
+    assert found[0]["text"].startswith("text ")
+    assert told(server, "concepts")["items"] == COUNT
+    assert told(server, "parts", id="id-3")["id"] == "id-3"
+    assert attached.texts.check.source == "items"

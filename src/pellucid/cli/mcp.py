@@ -8,13 +8,16 @@ from typing import Any
 
 import click
 
+from pellucid.cli._attached import Place, Table, table_options
 from pellucid.cli._common import load_model, model_option, read_words
 from pellucid.cli._encoders import encoder_options, made_encoder
-from pellucid.cli._engines import chosen, engine_options
+from pellucid.cli._engines import engine_options
+from pellucid.cli.search import opened_collection
 
 
 @click.command("mcp")
-@click.argument("collection", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("collection", type=Place())
+@table_options()
 @model_option(False, "Model file with the concepts; without one, agents can only search.")
 @click.option(
     "--words", type=click.Path(exists=True, path_type=Path),
@@ -27,7 +30,7 @@ from pellucid.cli._engines import chosen, engine_options
 @click.option("--port", type=click.IntRange(0, 65535), default=8751, show_default=True, help="Port for --http.")
 @engine_options(None, "What ranks the items this time, if not what the collection was made with.")
 def command(
-    collection: Path,
+    collection: Path | str,
     model: Path | None,
     words: Path | None,
     encoder: str | None,
@@ -37,6 +40,7 @@ def command(
     engine: str | None,
     dsn: str | None,
     options: tuple[str, ...],
+    table: Table,
 ) -> None:
     """Let agents search COLLECTION by concept, over the Model Context Protocol.
 
@@ -47,18 +51,16 @@ def command(
     Examples:
       pellucid mcp photos --model photos.safetensors
       pellucid mcp notes -m notes.safetensors --encoder sentence-transformers:all-MiniLM-L6-v2
+      pellucid mcp postgresql://localhost/shop --table documents --vector embedding -m topics.safetensors
       pellucid mcp notes -m notes.safetensors --http --port 8751
     """
     from pellucid.concepts import Vocabulary
     from pellucid.integrations.mcp import create_server, http_app
-    from pellucid.search import Collection, ConceptSearch
+    from pellucid.search import ConceptSearch
 
     embed = made_encoder(encoder, texts)
     fitted = None if model is None else load_model(model)
-    opened = Collection.open(collection, engine=engine)
-    if dsn is not None or options:
-        given = chosen(dsn, options, opened.engine_options)
-        opened = Collection.open(collection, engine=engine, engine_options=given)
+    opened = opened_collection(collection, table, engine, dsn, options)
     vocabulary = None if words is None else Vocabulary(*read_words(words))
     server = create_server(ConceptSearch(opened, fitted, embed, vocabulary))
     with suppress(KeyboardInterrupt):  # the way to end it, so no failure

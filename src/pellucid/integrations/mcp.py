@@ -18,7 +18,7 @@ from pellucid import __version__
 from pellucid._core import deadline
 from pellucid._core.extras import require
 from pellucid.integrations.retrieval import Retrieval, parts_of
-from pellucid.search import ConceptSearch, Text
+from pellucid.search import Collection, ConceptSearch, Text
 
 require("mcp", "mcp")
 
@@ -284,7 +284,7 @@ class Tools:
         return Hit(1, 1.0, position, partial(self.search_.collection.item, position))
 
     def _first(self) -> int:
-        return self._position(str(self.search_.collection.ids[0]))
+        return self._position(next(iter(self.search_.collection.id_pages(1)))[0])
 
     def _need_model(self, *wants: Any) -> None:
         if any(want is not None for want in wants) and self.search_.stored is None:
@@ -301,7 +301,8 @@ class Tools:
     @property
     def _labels(self) -> dict[str, int]:
         if not hasattr(self, "_counted"):
-            found = self.search_.collection.summary().labels
+            here = self.search_.collection
+            found = here.summary().labels if isinstance(here, Collection) else {}  # a table may be large
             self._counted = {name: count for column in found.values() for name, count in column.items()}
         return self._counted
 

@@ -333,16 +333,13 @@ def gap_of(mine: NDArray[np.float64], n: int, theirs: NDArray[np.float64], m: in
     return float(apart / max(apart + sum(spreads), 1e-12)), squares
 
 
-def sampled(collection: Any, most: int) -> NDArray[np.int64]:
-    """Positions of items, evenly over all."""
-    return np.unique(np.linspace(0, len(collection) - 1, most).astype(np.int64))
-
-
 def texts_of(collection: Any) -> list[str]:
     """Texts of some items, if they have any: of the first column that is called like one."""
     if not len(collection):
         raise EncoderError("The collection is empty: there is nothing to search.")
-    rows = [collection.item(int(position)) for position in sampled(collection, PROBES)]
+    page = next(iter(collection.id_pages()))  # all ids of a table that others made may be too many
+    some = np.unique(np.linspace(0, len(page) - 1, PROBES).astype(np.int64))
+    rows = [collection.item(collection.position(page[i])) for i in some]
     for name in TEXT_COLUMNS:
         found = [value[0] if isinstance(value, list) and value else value for value in (row.get(name) for row in rows)]
         texts = [value for value in found if isinstance(value, str) and value.strip()]
