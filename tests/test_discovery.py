@@ -17,7 +17,7 @@ from pellucid import ConceptDiscovery, ConceptSubspaces
 from pellucid.concepts import Vocabulary
 from pellucid.concepts.dictionary import Uses, codes_of, partners, uses_of
 from pellucid.concepts.discriminant import learn_discriminants, used
-from pellucid.concepts.found_names import TextWords, both, folded, stem, told_apart
+from pellucid.concepts.found_names import TextWords, both, folded, general_words, stem, told_apart
 from pellucid.concepts.held_out import areas, precisions
 from pellucid.concepts.levels import holders
 from pellucid.datasets import load_scenes
@@ -317,6 +317,30 @@ def test_a_fine_concept_is_under_the_one_that_it_goes_with():
     np.testing.assert_array_equal(holders(fine, coarse), np.eye(2, dtype=bool))
     both_ways = np.column_stack([fine, np.ones(500, bool)])
     assert holders(both_ways, coarse).any(axis=1).all()
+
+
+def test_a_coarse_concept_is_named_by_what_its_fine_ones_have_in_common():
+    rng = np.random.default_rng(0)
+    B = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+    kinds = {"animal": B[0], "vehicle": B[1]}
+    things = {"cat": B[0] + B[2], "dog": B[0] + B[3], "cow": B[0] + B[4], "car": B[1] + B[5]}
+    words = Vocabulary([*kinds, *things, "noise"], np.stack([*kinds.values(), *things.values(), B[11]]))
+    fine = np.stack([things[name] / np.sqrt(2) for name in things])
+    under = np.array([[True, False]] * 3 + [[False, True]])
+    near = fine[[0, 3]]  # a cone that leans to its most frequent kind
+    assert [found[0] for found in general_words(near, fine, under, words)] == ["animal", "car"]
+
+
+def test_coarse_words_are_kept(tmp_path):
+    scenes = load_scenes()
+    model = ConceptDiscovery(12, n_coarse=3, max_iter=2).fit(
+        scenes.vectors[:300], words=scenes.words, word_vectors=scenes.word_vectors
+    )
+    pellucid.save(model, tmp_path / "m.safetensors")
+    again = pellucid.load(tmp_path / "m.safetensors")
+    assert [words.split(", ")[0] for words in again.coarse_words_] == [
+        name.split(" (")[0] for name in again.coarse_concept_names_
+    ]
 
 
 # what any concept can

@@ -25,7 +25,7 @@ from pellucid.concepts.dictionary import (
 )
 from pellucid.concepts.discriminant import FoundPresence, learn_discriminants, used
 from pellucid.concepts.estimator import ConceptSubspaces
-from pellucid.concepts.found_names import Names, named, told_apart
+from pellucid.concepts.found_names import Names, general_words, named, told_apart
 from pellucid.concepts.online import TOL
 from pellucid.concepts.presence import Presence
 from pellucid.concepts.rearranging import RearrangedConcepts
@@ -96,6 +96,8 @@ class ConceptDiscovery(RearrangedConcepts):
         Which coarse concepts hold each concept; at least one does. Where there are any, as all ``coarse_…``.
     coarse_concept_names_ : ndarray of shape (C,)
         Names of the coarse concepts; see :meth:`coarse`, which makes a model of them.
+    coarse_words_ : ndarray of shape (C,)
+        The first words that name each, with commas between them.
     coarse_atoms_, coarse_groups_, coarse_usage_, coarse_objective_, coarse_presence_coef_ : ndarray
         What the model of coarse concepts is made of.
     coarse_presence_intercept_, coarse_presence_calibration_, coarse_presence_threshold_ : ndarray
@@ -137,6 +139,7 @@ class ConceptDiscovery(RearrangedConcepts):
         "stability_": Fitted("f", ("S",)),
         "example_rows_": Fitted("i", ("S", "E")),
         "under_": Fitted("b", ("S", "C"), optional=True),
+        "coarse_words_": Fitted("U", ("C",), optional=True),
         **levels.fitted_arrays(),
     }
     _fitted_values: ClassVar[dict[str, type]] = {**ConceptSubspaces._fitted_values, "explained_": float, "n_rows_": int}
@@ -328,11 +331,15 @@ class ConceptDiscovery(RearrangedConcepts):
         if made is None:
             return
         model, members = made
-        said = None if texts is None else [texts[i] for i in some]
-        known = named(levels.directions(model), members.astype(float), said, vocabulary)
+        self.under_ = levels.holders(has[some], members)
+        if vocabulary is None:
+            said = None if texts is None else [texts[i] for i in some]
+            known = named(levels.directions(model), members.astype(float), said, None)
+        else:
+            known = general_words(levels.directions(model), self.atoms_, self.under_, vocabulary)
         model.concept_names_ = np.array(told_apart(known), dtype=object)
         levels.keep(self, model)
-        self.under_ = levels.holders(has[some], members)
+        self.coarse_words_ = np.array([", ".join(words) for words in known], dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -25,6 +25,18 @@ def nearest_words(directions: NDArray[Any], vocabulary: Any, most: int = CANDIDA
     return [[words[i] for i in row] if there.any() else [] for row, there in zip(order, close)]
 
 
+def general_words(
+    directions: NDArray[Any], fine: NDArray[Any], under: NDArray[np.bool_], vocabulary: Any
+) -> list[list[str]]:
+    """Words for coarse concepts: near to where each points (C, d), and to all fine ones (S, d) that it holds (S, C).
+
+    What texts say of a coarse concept are the fine ones again: few say that a cat is an animal."""
+    held = under.astype(fine.dtype).T @ fine / np.maximum(under.sum(axis=0), 1)[:, None]
+    middle = np.where(under.sum(axis=0)[:, None] > 0, held, directions)
+    lists = zip(nearest_words(middle, vocabulary), nearest_words(directions, vocabulary))
+    return [both(first, second)[:WORDS] for first, second in lists]
+
+
 def both(first: Sequence[str], second: Sequence[str]) -> list[str]:
     """Words of two lists in one order: those that stand high in either, and before them those that do in both."""
     score: dict[str, float] = {}
