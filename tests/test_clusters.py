@@ -405,7 +405,7 @@ def test_the_golden_file_still_loads():
     ids=["zeros", "constant", "three", "one column", "squares", "rank 1", "constant column", "huge", "tiny", "wide",
          "float32 limit", "cauchy"],
 )  # fmt: skip
-@pytest.mark.filterwarnings("ignore:There are only")
+@pytest.mark.filterwarnings("ignore:There are only", "ignore:.*a single row")
 def test_odd_rows_have_an_answer(X):
     model = fitted(X)
     assert len(model.labels_) == len(X)
@@ -415,6 +415,30 @@ def test_odd_rows_have_an_answer(X):
     np.testing.assert_allclose(model.reconstruct(X), X, rtol=1e-5, atol=1e-6 * np.abs(X).max())
     assert np.mean(model.predict(X) == model.labels_) >= 0.9
     assert set(model.labels_) == set(range(len(model.counts_)))
+
+
+def test_a_row_that_takes_a_cluster_for_itself_is_named():
+    wine = load_wine().data
+    with pytest.warns(UserWarning, match=r"of 3 clusters are a single row \(.*row 178"):
+        fitted(np.r_[wine, 1e6 * wine[:1]])
+
+
+def test_cells_that_are_no_numbers_are_named_with_what_to_do():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    wine = load_wine(as_frame=True).data
+    for table in (wine.assign(kind="red"), polars.from_pandas(wine.assign(kind="red"))):
+        with pytest.raises(ValueError, match=r"Column 'kind' of X holds 'red'.*leave it out.*get_dummies"):
+            fitted(table)
+    with pytest.raises(ValueError, match="Column 'when' of X"):
+        CommonalityClustering().select_n_clusters(wine.assign(when=pandas.Timestamp("2020-02-03")))
+    wine.loc[[5, 9], "ash"] = np.nan
+    for table in (wine, polars.from_pandas(wine)):
+        with pytest.raises(ValueError, match=r"NaN in row 5, column 'ash'.*1 more row: drop such rows, or fill"):
+            fitted(table)
+    with pytest.raises(ValueError, match="NaN in row 5, column 2"):
+        fitted(wine.to_numpy())
+    with pytest.raises(ValueError, match="infinity in row 0, column 'ash'"):
+        fitted(wine.fillna(np.inf).iloc[5:])
 
 
 def test_fewer_different_rows_than_clusters_are_said():

@@ -7,6 +7,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_wine
 
 from pellucid import CommonalityClustering
+from pellucid.clusters import segment
 
 
 def digits():
@@ -67,7 +68,38 @@ def sizes(folder: Path) -> None:
     found.plot().figure.savefig(folder / "clusters-sizes.png", dpi=110)
 
 
+def textures(folder: Path) -> None:
+    """Mosaics of two and of three photographs, and the segments that are found in them."""
+    from matplotlib.figure import Figure
+    from reproductions.mtcluster_figures import THREE, TWO, matched, mosaic
+
+    figure = Figure(figsize=(8.0, 2.3), layout="constrained")
+    for pair, kinds in zip(figure.subplots(1, 4).reshape(2, 2), (TWO, THREE)):
+        image, truth = mosaic(kinds, 2)
+        found = matched(segment(image, len(kinds)), truth)
+        pair[0].imshow(image, cmap="gray")
+        pair[0].set_title(", ".join(name for name, _ in kinds), loc="left", fontsize=9)
+        pair[1].imshow(found, cmap="viridis", interpolation="nearest")
+        pair[1].contour(truth, levels=[0.5, 1.5], colors="white", linewidths=0.8)
+        pair[1].set_title(f"{np.mean(found != truth):.1%} wrong", loc="left", fontsize=9)
+        for ax in pair:
+            ax.set(xticks=[], yticks=[])
+    figure.savefig(folder / "clusters-textures.png", dpi=110)
+
+
+def texts(folder: Path) -> None:
+    """Topics of captions: sizes, and the words by which they are called."""
+    from pellucid.datasets import load_scenes
+
+    scenes = load_scenes()
+    topics = CommonalityClustering(12, center=True, random_state=0).fit(scenes.vectors[:1500])
+    told = topics.describe(scenes.vectors[:1500], texts=scenes.texts[:1500])
+    told.plot().figure.savefig(folder / "clusters-texts.png", dpi=110)
+
+
 def cluster_pictures(folder: Path) -> None:
+    textures(folder)
+    texts(folder)
     parts(folder)
     wine(folder)
     comparison(folder)

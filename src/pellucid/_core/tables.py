@@ -136,6 +136,44 @@ def _holds_vectors(kind: pa.DataType) -> bool:
     return bool(types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
 
 
+def check_full_numbers(X: Any, name: str = "X") -> None:
+    """Refuse a table with a column that is no numbers, or a table or array with a number missing, each by its place and
+    with what to do; anything else that is wrong is left to checks that come after."""
+    if hasattr(X, "columns") and hasattr(X, "shape") and len(X.shape) == 2:
+        for j, label in enumerate(X.columns):
+            values = np.asarray(X.iloc[:, j] if hasattr(X, "iloc") else X[label])
+            if values.dtype.kind in "biuf":
+                _check_known(values[:, None], name, lambda _, label=label: repr(label))  # type: ignore[misc]
+            elif values.dtype.kind != "O" or any(isinstance(cell, str) for cell in values[:100]):
+                shown = next((cell for cell in values if isinstance(cell, str)), values[0] if len(values) else "")
+                raise ValueError(
+                    f"Column {str(label)!r} of {name} holds {str(shown)[:40]!r}, which is no number: leave it out, or "
+                    "make it numbers first (a category: a column of 0 and 1 for each value, as by pandas.get_dummies)."
+                )
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
+        _check_known(X, name, str)
+
+
+def _check_known(values: NDArray[Any], name: str, called: Callable[[int], str]) -> None:
+    if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
+        return
+    missing = np.argwhere(np.isnan(values))
+    if len(missing):
+        (row, column), others = missing[0], len(np.unique(missing[:, 0])) - 1
+        more = f", and in {others} more row{'s' if others > 1 else ''}" if others else ""
+        raise ValueError(
+            f"{name} contains NaN in row {row}, column {called(column)} (counting from 0){more}: "
+            "drop such rows, or fill them in, as by scikit-learn's SimpleImputer."
+        )
+    endless = np.argwhere(np.isinf(values))
+    if len(endless):
+        row, column = endless[0]
+        raise ValueError(
+            f"{name} contains infinity in row {row}, column {called(column)} (counting from 0): put a number there, or "
+            "drop the row."
+        )
+
+
 def data_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> Any:
     """A pandas.DataFrame of records, which needs pandas; ``columns`` names them where there may be no record."""
     try:

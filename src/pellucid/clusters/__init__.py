@@ -4,6 +4,7 @@ from pellucid.clusters.base import Encoded
 from pellucid.clusters.describing import ClusterCard, ClusterDescription, FeatureDifference
 from pellucid.clusters.estimator import CommonalityClustering
 from pellucid.clusters.model_selection import ClusterCounts
+from pellucid.clusters.segmenting import segment
 
 __all__ = [
     "ClusterCard",
@@ -12,4 +13,5 @@ __all__ = [
     "CommonalityClustering",
     "Encoded",
     "FeatureDifference",
+    "segment",
 ]

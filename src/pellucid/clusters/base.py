@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.checks import check_squares
+from pellucid._core.tables import check_full_numbers
 from pellucid.clusters.coding import Labels
 from pellucid.clusters.fits import placing_of, reading_of
 from pellucid.clusters.sure import SaysHowSure
@@ -319,6 +320,7 @@ class ClusterModel(
     # the small print
 
     def _rows(self, X: ArrayLike, reset: bool = False) -> NDArray[Any]:
+        check_full_numbers(X)
         data: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
         if self.reading == "paper" and not self.normalize:
             check_squares(data, "X")

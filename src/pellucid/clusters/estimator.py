@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
+from pellucid._core.tables import check_full_numbers
 from pellucid._core.threads import one_blas_thread
 from pellucid.clusters.base import ClusterModel
 from pellucid.clusters.fits import (
@@ -406,6 +407,7 @@ class CommonalityClustering(ClusterModel, SavedMixin):
         False
         """
         self._validate_params()
+        check_full_numbers(X)
         data = check_array(X, dtype=[np.float64, np.float32])
         before = self._preparation()
         rows = data if before is None else before.fit(data).apply(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,10 @@ def forget(model: Any) -> None:
 # the default
 
 
+# rows for each cluster, on average, among which a cluster of one is odd
+ROWS_A_CLUSTER = 10
+
+
 def fit_likelihood(
     model: Any, rows: Blocks, rng: np.random.RandomState, checkpoint: str | os.PathLike[str] | None
 ) -> None:
@@ -125,6 +130,22 @@ def fit_likelihood(
     model.n_iter_ = len(found.objective) - 1
     if found.modularity is not None:
         model.modularity_ = found.modularity
+    say_who_is_alone(model)
+
+
+def say_who_is_alone(model: Any) -> None:
+    """A warning of clusters that are a single row where others are many: rows far off have taken them."""
+    counts = np.bincount(model.labels_)
+    alone = np.flatnonzero(counts == 1)
+    if not len(alone) or len(model.labels_) < ROWS_A_CLUSTER * len(counts):
+        return
+    rows = np.flatnonzero(np.isin(model.labels_, alone))[:3]
+    warnings.warn(
+        f"{len(alone)} of {len(counts)} clusters are a single row (row {', row '.join(map(str, rows))}"
+        f"{' ...' if len(alone) > 3 else ''}, counting from 0), far from all others: look whether the numbers there "
+        "are right, and fit without such rows.",
+        stacklevel=4,
+    )
 
 
 def add_to_likelihood(model: Any, rows: Blocks) -> None:
