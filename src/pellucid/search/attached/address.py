@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pellucid._core.addresses import is_address
+from pellucid._core.addresses import is_address, without_password
+from pellucid._core.extras import require
 from pellucid.search.attached.collection import AttachedCollection
 from pellucid.search.attached.source import Asked, Source
+from pellucid.search.engines import EngineError
+from pellucid.search.engines.graph import TOKEN
 
-POSTGRES = ("postgresql", "postgres")
+SCHEMES = {
+    "postgresql": "postgres", "postgres": "postgres", "qdrant": "qdrant", "milvus": "milvus", "lance": "lance",
+    "lancedb": "lance", "s3": "lance", "gs": "lance", "az": "lance",
+}  # fmt: skip
+LANCE = ".lance"
 # ports at which servers with an address in HTTP usually listen
 PORTS = {6333: "qdrant", 6334: "qdrant", 19530: "milvus"}
 HTTP = ("http", "https")
@@ -95,6 +104,20 @@ def source_of(given: Any, asked: Asked, engine: str | None, timeout: int, token:
         from pellucid.search.attached.postgres import PostgresSource, dsn_of
 
         return PostgresSource(dsn_of(given), asked, timeout)
+    if home == "qdrant_client":
+        from pellucid.search.attached.qdrant import QdrantSource
+
+        return QdrantSource(given, "qdrant", asked, timeout)
+    if home == "pymilvus":
+        from pellucid.search.attached.milvus import MilvusSource
+
+        return MilvusSource(given, "milvus", asked, timeout)
+    if home == "lancedb":
+        from pellucid.search.attached.lance import LanceSource, open_table
+
+        if hasattr(given, "open_table"):
+            return LanceSource(open_table(given, asked.table, "the database"), "the database", asked)
+        return LanceSource(given, "the database", asked)
     if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__") or home == "pandas":
         from pellucid.search.attached.memory import MemorySource, as_table
 
@@ -111,15 +134,70 @@ def _by_address(address: str, asked: Asked, engine: str | None, timeout: int, to
         from pellucid.search.attached.postgres import PostgresSource
 
         return PostgresSource(address, asked, timeout)
+    if engine == "qdrant":
+        return _qdrant(address, asked, timeout, token or os.environ.get(TOKEN) or None)
+    if engine == "milvus":
+        return _milvus(address, asked, timeout, token or os.environ.get(TOKEN, ""))
+    if engine == "lance":
+        return _lance(address, asked)
     from pellucid.search.attached.memory import MemorySource, read_table
 
     path = Path(address)
     return MemorySource(read_table(path), asked, asked.table or path.name, str(path))
 
 
+def _qdrant(address: str, asked: Asked, timeout: int, token: str | None) -> Source:
+    from pellucid.search.attached.qdrant import QdrantSource
+
+    client = require("qdrant_client", "qdrant").QdrantClient
+    if is_address(address):
+        url = re.sub(r"^qdrant(\+https?)?://", lambda found: f"{(found[1] or '+http')[1:]}://", address)
+        return QdrantSource(client(url=url, api_key=token, timeout=timeout, check_compatibility=False), url, asked,
+                            timeout)  # fmt: skip
+    return QdrantSource(client(path=address), address, asked, timeout)
+
+
+def _milvus(address: str, asked: Asked, timeout: int, token: str) -> Source:
+    from pellucid.search.attached.milvus import MilvusSource
+
+    milvus = require("pymilvus", "milvus")
+    url = re.sub(r"^milvus(\+https?)?://", lambda found: f"{(found[1] or '+http')[1:]}://", address)
+    try:
+        client = milvus.MilvusClient(url, token=token, timeout=timeout)
+    except milvus.MilvusException as error:
+        raise EngineError(
+            f"The Milvus server at {without_password(url)} does not answer ({str(error.message).splitlines()[0]}): "
+            "check that it runs and can be reached, then try again; nothing was lost."
+        ) from error
+    return MilvusSource(client, url, asked, timeout)
+
+
+def _lance(address: str, asked: Asked) -> Source:
+    from pellucid.search.attached.lance import LanceSource, connect, open_table
+
+    place = re.sub(r"^lance(db)?://", "", address).rstrip("/")
+    if place.endswith(LANCE):  # a table in the folder of its database
+        folder, _, name = place.rpartition("/")
+        return LanceSource(open_table(connect(folder or "."), name.removesuffix(LANCE), folder or "."), place, asked)
+    return LanceSource(open_table(connect(place), asked.table, place), place, asked)
+
+
 def engine_at(address: str) -> str:
     """What is at an address, by the way it is written or by what is in the folder."""
-    scheme = urlsplit(address).scheme.lower() if is_address(address) else ""
-    if scheme in POSTGRES:
-        return "postgres"
-    return "arrow"
+    if is_address(address):
+        told = urlsplit(address)
+        scheme = told.scheme.lower().partition("+")[0]
+        if scheme in SCHEMES:
+            return SCHEMES[scheme]
+        if scheme in HTTP and told.port in PORTS:
+            return PORTS[told.port]
+        raise ValueError(
+            f"It cannot be told what is at {without_password(address)}: write postgresql://…, qdrant://…, milvus://… "
+            "or lance://…, or name the engine."
+        )
+    path = Path(address)
+    if address.endswith(".db"):
+        return "milvus"
+    if path.is_dir() and (address.rstrip("/").endswith(LANCE) or any(path.glob(f"*{LANCE}"))):
+        return "lance"
+    return "qdrant" if (path / "meta.json").is_file() and (path / "collection").is_dir() else "arrow"

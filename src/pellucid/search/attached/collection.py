@@ -243,7 +243,7 @@ class AttachedCollection(ReadableCollection):
         self, wanted: NDArray[np.float64], least: int, length: int, where: Any, center: NDArray[np.float64] | None
     ) -> Iterator[Found]:
         """For each query at least so many rows of up to ``length``, if there are so many that count."""
-        asked = wanted.astype(np.float32)
+        asked, length = wanted.astype(np.float32), length * self.source.widen
         for query in asked:
             for exact in (False, True):
                 found = self.source.retry(partial(self.source.nearest, query[None], length, where, center, exact))[0]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pellucid._core.tables import list_matrix
 from pellucid.search._folder import CollectionError
-from pellucid.search.attached.source import Asked, Found, Page, Source, check_columns
+from pellucid.search.attached.source import Asked, Found, Page, Source, check_columns, slots
 from pellucid.search.engines.exact import ExactEngine
 
 # files by their endings, and how each is opened
@@ -48,15 +48,9 @@ class MemorySource(Source):
                 f"The id {twice!r} occurs twice in {asked.id!r} of {name}: name a column of ids that differ."
             )
         text = asked.text_among([each for each in kinds if "string" in kinds[each]])
-        others = [each for each in kinds if each not in (asked.id, text, *vectors)
-                  and ("binary" not in kinds[each] or each == "thumbnail")]  # fmt: skip
-        more = others if asked.columns is None else list(asked.columns)
-        self.has_thumbnails = "thumbnail" in more
-        parts = {"text": text, **{each: each for each in more}} if text else {each: each for each in more}
-        if text:
-            parts["text"] = text
-        parts.pop("id", None)
-        self.columns = tuple(parts)
+        there = [each for each in kinds if each not in vectors and ("binary" not in kinds[each] or each == "thumbnail")]
+        parts = slots(there, asked, text)
+        self.columns, self.has_thumbnails = tuple(parts), "thumbnail" in parts
         self._items = pa.table({each: table.column(column) for each, column in parts.items()}) if parts else None
         self._named = {"id": asked.id, **parts}
         # a filter asks for columns by their own names, whatever they go by in an item

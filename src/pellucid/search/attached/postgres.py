@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 
 from pellucid._core.hints import did_you_mean
 from pellucid.search._folder import CollectionError
-from pellucid.search.attached.source import LONGER, LOOKED_AT, Asked, Found, Page, Source, check_columns, even, listed
+from pellucid.search.attached.source import (
+    LONGER,
+    LOOKED_AT,
+    Asked,
+    Found,
+    Page,
+    Source,
+    check_columns,
+    even,
+    listed,
+    slots,
+)
 from pellucid.search.engines import EngineError
 from pellucid.search.engines.postgres_server import PostgresServer
 
@@ -152,14 +163,9 @@ class PostgresSource(Source):
     def _take(self, asked: Asked, types: dict[str, str], vectors: list[str]) -> None:
         """Which columns make an item, and how they are asked for."""
         text = asked.text_among([name for name in types if types[name] in ("text", "character varying")])
-        others = [name for name in types if name not in (asked.id, text, *vectors) and types[name] != "bytea"]
-        if "thumbnail" in types and types["thumbnail"] == "bytea":
-            others.append("thumbnail")
-        more = others if asked.columns is None else list(asked.columns)
-        self.has_thumbnails = "thumbnail" in more
-        # a text goes by the name of "text", whatever its column is called, and so stands for a column of that name
-        self._parts = {**{name: name for name in more if name != "id"}, **({} if text is None else {"text": text})}
-        self.columns = tuple(sorted(self._parts, key=lambda name: name != "text"))
+        there = [name for name in types if name not in vectors and (types[name] != "bytea" or name == "thumbnail")]
+        self._parts = slots(there, asked, text)
+        self.columns, self.has_thumbnails = tuple(self._parts), "thumbnail" in self._parts
         self._cast = {name: cast_of(types[name]) for name in self._parts.values()}
         self._id, self._vector = asked.id, asked.vector
 
@@ -412,9 +418,8 @@ class PostgresSource(Source):
                 bounds += f" AND {{id}} {sign} %s::text::{{key_type}}"
                 values.append(key)
         query = self._asking(
-            "SELECT {id}::text, {vector}, {columns} FROM {table} WHERE {v} IS NOT NULL AND {id} IS NOT NULL"
-            + bounds
-            + " ORDER BY {id}",
+            "SELECT {id}::text AS pellucid_key, {vector}, {columns} FROM {table} "  # not id, which ORDER BY would mean
+            "WHERE {v} IS NOT NULL AND {id} IS NOT NULL" + bounds + " ORDER BY {id}",
             vector=self._sql.SQL(f"{self._base}_send({self._shown_name(self._vector)})" if vectors else "NULL"),
             columns=self._columns(columns),
         )
@@ -437,8 +442,8 @@ class PostgresSource(Source):
     def sample(self, rows: int) -> NDArray[Any]:
         share = min(1.0, rows / max(1, self.count()))
         query = self._asking(
-            "SELECT {id}::text, {send}({v}) FROM {table} WHERE {v} IS NOT NULL AND {id} IS NOT NULL AND "
-            f"(hashtextextended({{id}}::text, 0) & {HASHED - 1}) < %s ORDER BY {{id}}"
+            "SELECT {id}::text AS pellucid_key, {send}({v}) FROM {table} WHERE {v} IS NOT NULL AND {id} IS NOT NULL "
+            f"AND (hashtextextended({{id}}::text, 0) & {HASHED - 1}) < %s ORDER BY {{id}}"
         )
 
         def asked() -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ NUMBERS = 1 << 20
 LONGER = (3.0, 5.0, 10.0, 20.0)
 # rows by which it is told whether all vectors have one length, and how far lengths may be apart then
 LOOKED_AT, APART = 1000, 0.01
+# how many times as many rows are asked for where the measure of an index is not the cosine
+WIDENED = 10
 # what a column of texts is usually called, if nobody says
 TEXTS = ("text", "body")
 
@@ -95,6 +98,7 @@ class Source(Patient):
     metric: str
     columns: tuple[str, ...]
     has_thumbnails = False
+    widen = 1
     index: str | None = None
 
     def _lost(self, error: Exception) -> bool:
@@ -149,6 +153,18 @@ class Source(Patient):
         """How many rows have no vector or no id, and so are left out."""
         return 0
 
+    def note_lengths(self) -> None:
+        """Say that an index which does not compare by cosine finds other rows where lengths differ, and ask it for
+        more of them."""
+        first = None if self.metric == "cosine" else next(self.pages(LOOKED_AT, columns=()), None)
+        if first is not None and first.rows is not None and not even(first.rows):
+            self.widen = WIDENED
+            warnings.warn(
+                f"{self.name} compares by {self.metric}, but the vectors differ in length, so it does not find the "
+                f"nearest by cosine: it is asked for {WIDENED} times as many rows, and may still miss some.",
+                stacklevel=2,
+            )
+
     def rows_at_once(self) -> int:
         """How many rows are worth one answer."""
         return max(64, NUMBERS // max(1, self.dimension))
@@ -169,6 +185,14 @@ def check_columns(asked: Asked, names: Mapping[str, Any], where: str, vectors: S
         if name is not None and name not in names:
             said = did_you_mean(name, names)
             raise CollectionError(f"{capital(where)} has no column {name!r}, which was named as {role}: {said}")
+
+
+def slots(there: Sequence[str], asked: Asked, text: str | None) -> dict[str, str]:
+    """What an item is made of: a name in it, and the column. A text goes by the name of "text", whatever its column is
+    called, and so stands for a column of that name."""
+    more = [name for name in there if name not in (asked.id, text)] if asked.columns is None else list(asked.columns)
+    first = {} if text is None else {"text": text}
+    return {**first, **{name: name for name in more if name not in ("id", *first)}}
 
 
 def even(rows: NDArray[Any]) -> bool:

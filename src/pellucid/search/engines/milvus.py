@@ -50,12 +50,7 @@ class MilvusEngine(GraphEngine):
         return self._client
 
     def _lost(self, error: Exception) -> bool:
-        grpc = require("grpc", "milvus")
-        if isinstance(error, self._milvus.MilvusException):
-            # 2: cannot connect; a code of gRPC: the connection broke
-            return error.code == 2 or error.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-        # a client whose connection is gone says so in words
-        return isinstance(error, grpc.RpcError) or (isinstance(error, ValueError) and "closed channel" in str(error))
+        return lost(self._milvus, error)
 
     def _state(self) -> DatabaseState | None:
         client = self._there()
@@ -147,3 +142,13 @@ class MilvusEngine(GraphEngine):
                 raise
             client.load_collection(self.name, timeout=self.timeout)
             return client.search(self.name, **asked)
+
+
+def lost(milvus: Any, error: Exception) -> bool:
+    """Whether an error of a client means that the connection is gone."""
+    grpc = require("grpc", "milvus")
+    if isinstance(error, milvus.MilvusException):
+        # 2: cannot connect; a code of gRPC: the connection broke
+        return error.code == 2 or error.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+    # a client whose connection is gone says so in words
+    return isinstance(error, grpc.RpcError) or (isinstance(error, ValueError) and "closed channel" in str(error))

@@ -57,10 +57,7 @@ class QdrantEngine(GraphEngine):
         return self._client
 
     def _lost(self, error: Exception) -> bool:
-        exceptions = require("qdrant_client.http.exceptions", "qdrant")
-        if isinstance(error, exceptions.UnexpectedResponse):
-            return error.status_code in (502, 503, 504)
-        return isinstance(error, exceptions.ResponseHandlingException)
+        return lost(error)
 
     def _graph(self) -> Any:
         # without links there is no graph to build
@@ -129,3 +126,11 @@ class QdrantEngine(GraphEngine):
         with self._one:
             found = self._there().query_batch_points(self.name, requests=asked)
         return [np.array([point.id - FIRST for point in answer.points], dtype=np.int64) for answer in found]
+
+
+def lost(error: Exception) -> bool:
+    """Whether an error of a client means that the connection is gone."""
+    exceptions = require("qdrant_client.http.exceptions", "qdrant")
+    if isinstance(error, exceptions.UnexpectedResponse):
+        return error.status_code in (502, 503, 504)
+    return isinstance(error, exceptions.ResponseHandlingException)
