@@ -20,6 +20,7 @@ ALL = (
     "raw_rows",
     "text_queries",
     "many_rows",
+    "trace",
     "explorer",
     "selection",
     "binary",

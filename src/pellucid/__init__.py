@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pellucid.concepts import ConceptDiscovery, ConceptErasure, ConceptSubspaces, compare, gene_programmes
     from pellucid.explorer import explore
     from pellucid.manifold import PatchManifoldTransform, SparseManifoldTransform, WordManifoldTransform
-    from pellucid.persistence import load, save
+    from pellucid.persistence import card, load, save
     from pellucid.selection import IsometryPursuit
     from pellucid.solvers import set_threads
 
@@ -53,6 +53,7 @@ _PUBLIC: dict[str, str | None] = {
     "ConceptDiscovery": "concepts",
     "ConceptErasure": "concepts",
     "ConceptSubspaces": "concepts",
+    "card": "persistence",
     "compare": "concepts",
     "gene_programmes": "concepts",
     "binary": None,
@@ -97,6 +98,7 @@ __all__ = [
     "WordManifoldTransform",
     "__version__",
     "binary",
+    "card",
     "clusters",
     "compare",
     "concepts",

@@ -10,6 +10,8 @@ fitted attributes, and fitted arrays of text. Numeric fitted arrays are the file
 What a model does to raw rows first, its ``preparation_``, is the header's ``"preprocessing"``, written in the same way,
 and its tensors are named with ``preprocessing_.`` in front.
 
+``card`` says in Markdown what the model is, for people; nothing of it is read back.
+
 A scikit-learn pipeline of such models is ``{"format": 2, "class": "Pipeline", "version": …, "params": {…}, "steps":
 […]}``: each step a name and what a model's header says, its tensors named with ``steps.0.`` and so on in front.
 """
@@ -28,10 +30,11 @@ import numpy as np
 
 from pellucid import __version__
 from pellucid._core.atomic import atomic_path
+from pellucid._core.cards import card
 from pellucid._core.checksums import described_sum, text_sum
 from pellucid._core.saved import Fitted, SavedMixin
 
-__all__ = ["ModelFileError", "load", "save"]
+__all__ = ["ModelFileError", "card", "load", "read_card", "save"]
 
 # of a model, and of a pipeline, of which earlier versions say that they cannot read it
 FORMAT, PIPELINE_FORMAT = 1, 2
@@ -112,7 +115,8 @@ def save(model: Any, path: str | Path) -> None:
         raise ValueError(f"Model files end in .safetensors, but the path is {str(path)!r}.")
     part, tensors = _pipeline_parts(model) if whole else _model_parts(model)
     sums = {name: described_sum(array) for name, array in tensors.items()}
-    header = {"format": PIPELINE_FORMAT if whole else FORMAT, "version": __version__, **part, "checksums": sums}
+    kind = {"format": PIPELINE_FORMAT if whole else FORMAT, "version": __version__}
+    header = {**kind, **part, "card": card(model), "checksums": sums}
     text = json.dumps(header, ensure_ascii=False, allow_nan=False)
     payload = to_bytes(tensors, metadata={KEY: f'{text[:-1]}, "sum": {text_sum(text)}}}'})
     with atomic_path(target) as temporary:
@@ -343,6 +347,38 @@ def _read(source: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise ModelFileError(f"{source} has a header that is not a JSON object.")
     _check_sums(source, metadata[KEY], header, tensors)
     return header, tensors
+
+
+def read_card(path: str | Path) -> str:
+    """Read the card that a model file carries, or write that of a file of an earlier version.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    str
+        Markdown, as :func:`pellucid.card` writes it.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged, no model file, or of a newer format.
+
+    Examples
+    --------
+    >>> import pellucid
+    >>> from pellucid.preparation import CenteredNormalizer
+    >>> model = CenteredNormalizer().fit([[2.0, 0.0], [0.0, 5.0]])
+    >>> pellucid.save(model, "model.safetensors")
+    >>> pellucid.persistence.read_card("model.safetensors") == pellucid.card(model)
+    True
+    """
+    model = load(path)
+    told = _read(Path(path))[0].get("card")
+    return told if isinstance(told, str) else card(model)
 
 
 def has_checksums(path: str | Path) -> bool:

@@ -25,9 +25,12 @@ SHOWN = 8
     "--verify", is_flag=True,
     help="Compare every array of a model or a collection with its checksum, and say that all are as they were written.",
 )  # fmt: skip
+@click.option(
+    "--card", is_flag=True, help="Print the card of a model: Markdown that says what it is and what it is not."
+)
 @column_option
 @json_option
-def command(path: Path | str, verify: bool, column: Columns, table: Table, as_json: bool) -> None:
+def command(path: Path | str, verify: bool, card: bool, column: Columns, table: Table, as_json: bool) -> None:
     """Say what is in PATH: a model, a collection, a file of vectors, or a table at an address.
 
     Of a collection and of a file of vectors it also says how long the vectors are, how many are equal to an earlier
@@ -40,7 +43,11 @@ def command(path: Path | str, verify: bool, column: Columns, table: Table, as_js
       pellucid info photos.parquet
       pellucid info photos --verify
       pellucid info postgresql://localhost/shop --table documents --vector embedding
+      pellucid info photos.safetensors --card > README.md
     """
+    if card:
+        print_card(path, as_json)
+        return
     if isinstance(path, Path) and not table.given:
         found = describe(path, column)
     else:
@@ -52,6 +59,18 @@ def command(path: Path | str, verify: bool, column: Columns, table: Table, as_js
         print_json(found)
     else:
         show(found)
+
+
+def print_card(path: Path | str, as_json: bool) -> None:
+    from pellucid import persistence
+
+    if isinstance(path, str) or path.is_dir() or path.suffix != ".safetensors" or not is_model(path):
+        raise click.UsageError(f"--card is for models, and {path} is none.")
+    told = persistence.read_card(path)
+    if as_json:
+        print_json({"path": str(path), "card": told})
+    else:
+        click.echo(told, nl=False)
 
 
 def describe(path: Path, column: Columns) -> dict[str, Any]:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 ALIKE = 10
 # items that it is judged by, at least
 LEAST = 50
-# a vector is not an item's own if so few of all items fit theirs as badly
-SELDOM = 0.01
+# a vector is not an item's own if it fits worse than is usual by so many deviations, and as ill as most shuffled ones
+# do; medians are what is usual even where a block of rows has slipped
+DEVIATIONS, ILL = 3.0, 0.9
 
 
 class OwnVectors:
@@ -76,14 +77,16 @@ class OwnVectors:
         if not expected.any():
             return None
         fits, shuffled = self._usual
-        if np.median(fits) <= np.quantile(shuffled, 0.95):
+        if np.median(fits) <= np.quantile(shuffled, 0.95):  # words do not tell where vectors lie
             return None
         mine = float(expected[0] @ unit_rows(row.astype(np.float64))[0])
-        if mine >= np.quantile(fits, SELDOM) or mine > np.quantile(shuffled, 0.9):
+        usual = float(np.median(fits))
+        deviation = 1.4826 * float(np.median(np.abs(fits - usual)))
+        if mine >= usual - DEVIATIONS * deviation or mine > np.quantile(shuffled, ILL):
             return None
         says = (
             f"Its vector is likely not its own: its cosine with items of the same words is {mine:.2f}, and "
-            f"{np.median(fits):.2f} is usual. Embed it again."
+            f"{usual:.2f} is usual. Embed it again."
         )
         return says, expected.astype(row.dtype)
 

@@ -115,6 +115,14 @@ class Ranking:
             return self._parts[0]
         return list(self.want.terms(self.rows[:1], self.search._presence))
 
+    @cached_property
+    def part_shares(self) -> dict[str, float]:
+        """How much of a query that looks for all of a row each of its concepts is; empty for other queries."""
+        if not self.want.is_whole or self.search.stored is None:
+            return {}
+        names, parts = self._parts
+        return dict(zip(names, (parts @ parts.sum(axis=0)).tolist()))
+
     def parts_of(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """What each part of the query adds to the scores of prepared rows (n, P)."""
         if self.want.is_whole and self.search.stored is not None:
@@ -166,6 +174,17 @@ class Ranking:
                 f"No column {self.source!r} says where items come from: {did_you_mean(self.source, there)}"
             )
         return found
+
+    def is_concept(self, column: str, value: Any, least: float) -> bool:
+        """Whether the items with a value in a column are much those that have some concept."""
+        presence = self.search._presence
+        if presence is None:
+            return False
+        has = presence.has(self.own_vectors.rows).astype(np.float64)
+        mine = np.array([item.get(column) == value for item in self.sampled_items], dtype=np.float64)
+        has, mine = has - has.mean(axis=0), mine - mine.mean()
+        spread = np.sqrt((has**2).sum(axis=0) * (mine**2).sum())
+        return bool((has.T @ mine > least * np.where(spread > 0, spread, np.inf)).any())
 
     @cached_property
     def own_vectors(self) -> OwnVectors:

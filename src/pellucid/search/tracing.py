@@ -10,7 +10,7 @@ import numpy as np
 
 from pellucid._core.plain import plain
 from pellucid._core.tables import data_frame
-from pellucid.search.causes import Cause, causes, missing
+from pellucid.search.causes import Cause, judged, missing, suspects
 from pellucid.search.changes import Change, changes
 from pellucid.search.hits import Hit
 from pellucid.search.ranking import Case, Ranking
@@ -239,7 +239,8 @@ def _traced(ranking: Ranking, name: str) -> TracedItem:
     if name not in collection:
         return TracedItem(name, None, None, None, False, {}, {}, [], [missing(ranking, name)], [])
     case = Case.of(ranking, collection.position(name))
-    found = causes(case)
+    found = suspects(case) if not case.shown else []
+    tried = changes(case, found) if not case.shown else []
     return TracedItem(
         name,
         case.position,
@@ -249,8 +250,8 @@ def _traced(ranking: Ranking, name: str) -> TracedItem:
         dict(zip(ranking.names, case.terms.tolist())),
         dict(zip(ranking.names, case.behind.tolist())) if len(case.before) else {},
         [hit.id for hit in ranking.hits if hit.position in case.before],
-        found,
-        [] if case.shown else changes(case, found),
+        judged(case, found, tried),
+        tried,
     )
 
 
