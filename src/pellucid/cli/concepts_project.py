@@ -39,6 +39,12 @@ SHOWN = 20
     type=OutputFile(".npy", ".parquet", dash=True),
     help="File to write, .npy or .parquet; - for .npy on stdout.",
 )
+@click.option(
+    "--write", "annotated", type=OutputFile(".h5ad"),
+    help="Write the .h5ad that VECTORS is with the results in it, to this file: shares into obsm, presence into obs, "
+    "atoms into varm or uns.",
+)  # fmt: skip
+@click.option("--key", default="concepts", show_default=True, help="What their names in the .h5ad begin with.")
 @column_option
 @json_option
 def command(
@@ -47,6 +53,8 @@ def command(
     concept: tuple[str, ...],
     without: tuple[str, ...],
     output: Path | None,
+    annotated: Path | None,
+    key: str,
     column: Columns,
     as_json: bool,
 ) -> None:
@@ -62,7 +70,19 @@ def command(
       pellucid concepts project photos.parquet -m photos.safetensors --without person -o rest.npy
       pellucid concepts project photos.parquet -m photos.safetensors
       cat one.npy | pellucid concepts project - -m photos.safetensors --json
+      pellucid concepts project cells.h5ad -m cells.safetensors --column X_pca --write cells-concepts.h5ad
     """
+    if annotated is not None:
+        if concept or without or output is not None:
+            raise click.UsageError("--write takes neither --concept nor --without nor --output.")
+        if vectors.suffix != ".h5ad":
+            raise click.UsageError(f"--write is for an .h5ad, and {vectors} is none.")
+        from pellucid.integrations.anndata import write_h5ad
+
+        rows, concepts = write_h5ad(vectors, load_model(model), annotated, use_rep=column.column, key=key)
+        if as_json:
+            print_json({"output": str(annotated), "rows": rows, "concepts": concepts})
+        return
     if output is None and (concept or without):
         raise click.UsageError("Name a file for the vectors with --output, or - for standard output.")
     fitted = load_model(model)
