@@ -27,6 +27,7 @@ COMMANDS = {
     "demo": ("demo", "Learn what 3 000 scenes are made of, and search them by concept."),
     "discover": ("discover", "Find concepts of vectors that nobody labelled, and name them."),
     "explore": ("explore", "Look at a collection in a browser: map, parts, search by concept."),
+    "export": ("export", "Write a collection for other people's tools: embedding-atlas."),
     "index": ("index", "Make a collection that can be searched from a file of vectors."),
     "info": ("info", "Say what is in a model, a collection or a file of vectors."),
     "manifold": ("manifold", "Embed vectors, images or words, without any network."),
