@@ -79,9 +79,9 @@ def command(
             raise click.UsageError(f"--write is for an .h5ad, and {vectors} is none.")
         from pellucid.integrations.anndata import write_h5ad
 
-        rows, concepts = write_h5ad(vectors, load_model(model), annotated, use_rep=column.column, key=key)
+        size = write_h5ad(vectors, load_model(model), annotated, use_rep=column.column, key=key)
         if as_json:
-            print_json({"output": str(annotated), "rows": rows, "concepts": concepts})
+            print_json({"output": str(annotated), "rows": size[0], "concepts": size[1]})
         return
     if output is None and (concept or without):
         raise click.UsageError("Name a file for the vectors with --output, or - for standard output.")
