@@ -382,9 +382,9 @@ def run(results: Path) -> None:
         f"Measured at commit {facts['commit']} on {facts['date']}. Each fault starts from a search that shows an item "
         f"among {K} hits; one thing is spoiled until it does not. Right is the first cause that `ConceptSearch.trace` "
         "names, with the concept or the source where there is one; of a control, that nothing is wrong. Beside it: "
-        "what one would write first (half of the hits from one source, hits that are alike, the concept that it is furthest "
-        f"behind in). Rules were chosen on Scenes with seeds {CHOSEN_ON['Scenes']}; these are of seed {SEED}, and the "
-        "other sets were not looked at before. The terms of a score add up to it within "
+        "what one would write first (half of the hits from one source, hits that are alike, the concept that it is "
+        f"furthest behind in). Rules were chosen on Scenes with seeds {CHOSEN_ON['Scenes']}; these are of seed {SEED}, "
+        "and the other sets were not looked at before. The terms of a score add up to it within "
         f"{max(row['off'] for row in rows):.0e}.",
         "",
         table(rows),

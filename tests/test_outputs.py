@@ -53,6 +53,7 @@ READS = {
     ("compare",): None,  # draws a picture, which nothing reads
     ("demo",): None,  # reads nothing
     ("discover",): "v.safetensors -o",
+    ("export", "atlas"): None,  # reads a collection and a model, writes a .parquet, which is neither
     ("index",): None,  # makes a folder, below
     ("manifold", "fit"): "v.safetensors -o",
     ("manifold", "transform"): "v.npy -m m.safetensors -o",
