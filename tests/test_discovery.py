@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pellucid
 from pellucid import ConceptDiscovery, ConceptSubspaces
+from pellucid._core.text_words import words_of
 from pellucid.concepts import Vocabulary
 from pellucid.concepts.dictionary import Uses, codes_of, partners, uses_of
 from pellucid.concepts.discriminant import learn_discriminants, used
@@ -250,6 +251,28 @@ def test_names_are_never_stop_words_nor_empty():
     assert sorted(model.concept_names_) == [f"concept {j}" for j in range(4)]
     near = ConceptDiscovery(4).fit(X, words=["the", "of", "tree"], word_vectors=np.eye(5)[:3])
     assert {word for words in near.concept_words_ for word in words.split(", ")} == {"tree"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("बिल्ली बैठी है।", ["बिल्ली", "बैठी", "है"]),
+        ("แมว นั่งอยู่", ["แมว", "นั่งอยู่"]),
+        ("القِطّ يَجلِسُ", ["القِطّ", "يَجلِسُ"]),
+        ("שָׁלוֹם עולם", ["שָׁלוֹם", "עולם"]),
+        ("кошка, собака", ["кошка", "собака"]),
+        ("猫が好きです", ["猫が好きです"]),
+        ("don't x-ray 7 _", ["don't", "x-ray"]),
+    ],
+)
+def test_words_of_any_script_are_whole(text, words):
+    assert [word for word in words_of(text, frozenset()) if " " not in word] == words
+
+
+def test_rows_without_any_concept_say_so():
+    noise = np.random.default_rng(0).standard_normal((500, 60))
+    with pytest.warns(UserWarning, match="No concept came out again"):
+        ConceptDiscovery(30, n_coarse=0, max_iter=3).fit(noise)
 
 
 def test_class_based_tf_idf_wants_what_others_do_not_have():

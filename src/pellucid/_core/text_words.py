@@ -24,7 +24,13 @@ LEAST_TEXTS = 2
 # a phrase takes the place of one of its words if it is in this share of the texts of the concept that have the word
 PHRASE_SHARE = 0.6
 
-TOKEN = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
+# vowel signs and points, which Python takes for no part of a word: of Hebrew, Arabic, the scripts of India, Thai, Lao,
+# Tibetan, Burmese and Khmer, accents on their own, and what joins letters; but no danda, which ends a sentence
+MARKS = (
+    "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff"
+    "\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ece\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u200c\u200d"
+)
+TOKEN = re.compile(rf"[^\W\d_](?:[\w{MARKS}'’-]*[\w{MARKS}])?")
 # tokens that end a phrase
 BREAK = re.compile(r"[.,;:!?()\[\]\"“”/|\n]")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from pellucid.concepts.dictionary import (
     comes_again,
     uses_of,
 )
+from pellucid.concepts.discovered import UNSTABLE
 from pellucid.concepts.discriminant import FoundPresence, learn_discriminants, used
 from pellucid.concepts.estimator import ConceptSubspaces
 from pellucid.concepts.found_names import Names, general_words, named, told_apart
@@ -39,6 +41,8 @@ from pellucid.rows.lazy import fitted_blocks
 DRAWN_ROWS, DRAWN_NUMBERS, HALF_ROWS = 50_000, 1 << 25, 10_000
 # items that are kept as examples of each concept
 EXAMPLES = 10
+# rows from which on it is said that nothing came out again: of fewer little can
+TOLD_ROWS = 200
 # rows that coarse concepts are learned from, at most, and concepts from which on there are coarse ones
 COARSE_ROWS, LEAST_FINE = 10_000, 6
 
@@ -265,6 +269,12 @@ class ConceptDiscovery(RearrangedConcepts):
         said = None if texts is None else ["" if texts[i] is None else str(texts[i]) for i in at]
         self._name(named(self.atoms_, codes, said, vocabulary), texts, namer)
         self._find_coarse(drawn, has, said, vocabulary, rng)
+        if self.n_rows_ >= TOLD_ROWS and (self.stability_ < UNSTABLE).all():
+            warnings.warn(
+                "No concept came out again of halves of the rows: they may hold none, or too few rows of each. Take "
+                "fewer by n_concepts=, or more rows.",
+                stacklevel=2,
+            )
         return self
 
     def _rows_to_learn(self, X: Any) -> Blocks:
