@@ -17,6 +17,7 @@ from pellucid.binary.base import BinaryModel
 from pellucid.binary.bits_and_components import refine_bits, to_bits, with_made_of_others
 from pellucid.binary.greedy_search import greedy_concepts
 from pellucid.binary.joint_search import joint_concepts
+from pellucid.binary.noisy_search import overlapping_concepts
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.sign_vectors import chain_states, energies, exhaustive_states
 from pellucid.binary.spectrum import Spectrum, signal_rank
@@ -87,6 +88,14 @@ class BinaryAutoencoder(BinaryModel):
         Inner products of the components.
     offsets_ : ndarray of shape (b,)
         Inner products of the components with the mean item less the item without any concept.
+    readers_ : ndarray of shape (b, d)
+        A linear reader of each bit, a ridge regression.
+    covariances_ : ndarray of shape (b, d)
+        Of the items and the bits, from which ``remove`` works.
+    odds_ : ndarray of shape (b, 2)
+        Slope and level of the log-odds of a bit by what its reader measures.
+    thresholds_ : ndarray of shape (b,)
+        Above which a bit is 1; there only where ``transform`` reads bits so, as with more concepts than dimensions.
     cka_ : float
         Centred kernel alignment of the model with the data.
     energies_ : ndarray of shape (b,)
@@ -117,6 +126,7 @@ class BinaryAutoencoder(BinaryModel):
     array([9., 4., 1.])
     """
 
+    _follows_readers: ClassVar[bool] = True
     _fitted_values: ClassVar[dict[str, type]] = {**BinaryModel._fitted_values, "n_iter_": int}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BinaryModel._parameter_constraints,
@@ -203,10 +213,19 @@ class BinaryAutoencoder(BinaryModel):
                 break  # all that stands out is explained, and little is left
         S, rank = best[0], best[2]
         if self.rank is None and self.acceptance == "adaptive" and S.shape[1] < max(1, rank):
-            S = self._jointly(spectrum, S, stands_out, rng)
+            found = self._overlapping(spectrum, S, stands_out, data.shape[1], rng)
+            S = self._jointly(spectrum, S, stands_out, rng) if found is S else found
             rank = max(rank, S.shape[1])
         self._finish(spectrum, mean, scale, S, rank, float(self.sparsity))
         return self
+
+    def _advice(self) -> str:
+        if self.acceptance != "adaptive":
+            return "raise margin or rank, or try acceptance='adaptive'."
+        return (
+            "average repeated measurements of an item, give more items, say in how many dimensions to look (rank=3), "
+            "or take the best there are, which noise may have made: acceptance='greedy', max_concepts=3."
+        )
 
     def _jointly(self, spectrum: Spectrum, S: Bits, rank: int, rng: np.random.RandomState) -> Bits:
         """Where the search leaves dimensions without a concept: all concepts together, if that fits better."""
@@ -215,6 +234,16 @@ class BinaryAutoencoder(BinaryModel):
         if found is S:
             return S
         found, weights = strongest(features, refine_bits(features, found), float(self.sparsity), self.max_concepts)
+        before = alignment(features, S, fit_weights(features, S, float(self.sparsity)))
+        return found if alignment(features, found, weights) > before else S
+
+    def _overlapping(self, spectrum: Spectrum, S: Bits, rank: int, d: int, rng: np.random.RandomState) -> Bits:
+        """Where dimensions that stand out have no concept yet: those whose two groups overlap, if that fits better."""
+        if self.kernel == "precomputed" or S.shape[1] >= rank:
+            return S
+        features = spectrum.features
+        found = overlapping_concepts(spectrum, rank, d, rng)
+        found, weights = strongest(features, found, float(self.sparsity), self.max_concepts)
         before = alignment(features, S, fit_weights(features, S, float(self.sparsity)))
         return found if alignment(features, found, weights) > before else S
 

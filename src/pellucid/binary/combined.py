@@ -70,6 +70,14 @@ class CombinedConcepts(BinaryModel):
         Inner products of the components.
     offsets_ : ndarray of shape (b,)
         Inner products of the components with the mean item less the item without any concept.
+    readers_ : ndarray of shape (b, d)
+        A linear reader of each bit, a ridge regression.
+    covariances_ : ndarray of shape (b, d)
+        Of the items and the bits, from which ``remove`` works.
+    odds_ : ndarray of shape (b, 2)
+        Slope and level of the log-odds of a bit by what its reader measures.
+    thresholds_ : ndarray of shape (b,)
+        Above which a bit is 1; there only where ``transform`` reads bits so, as with more concepts than dimensions.
     cka_ : float
         Centred kernel alignment of the model with the data.
     energies_ : ndarray of shape (b,)

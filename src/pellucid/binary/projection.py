@@ -27,6 +27,8 @@ class SubConcepts:
         How many concepts those are.
     scores : ndarray of shape (p, k)
         For every item of the fit, the mean of those concepts, between 0 and 1.
+    coefficients : ndarray of shape (k, b)
+        How the concepts make the scores, up to a constant, by which ``remove`` of the model takes them out.
 
     Examples
     --------
@@ -36,12 +38,15 @@ class SubConcepts:
     >>> found = concept_projection(BinaryAutoencoder(random_state=0).fit(X), [0, 6])
     >>> found.patterns.tolist(), found.counts.tolist()  # items 0 and 6 differ in two concepts
     ([[0, 1]], [2])
+    >>> found.coefficients.tolist()
+    [[0.5, 0.5, 0.0]]
     """
 
     patterns: Bits
     weights: Floats
     counts: NDArray[np.int64]
     scores: Floats
+    coefficients: Floats
 
 
 def concept_projection(model: Any, items: ArrayLike) -> SubConcepts:
@@ -94,4 +99,6 @@ def concept_projection(model: Any, items: ArrayLike) -> SubConcepts:
     split = split[np.argsort(-weights[split], kind="stable")]
     counts = np.bincount(group, minlength=len(patterns))[split]
     scores = np.stack([S[:, group == k].mean(axis=1) for k in split], axis=1) if split.size else np.zeros((count, 0))
-    return SubConcepts(patterns[split], weights[split], counts, scores)
+    signs = 1.0 - 2.0 * model.concepts_[rows[0]]
+    coefficients = (group == split[:, None]) * signs / np.maximum(counts, 1)[:, None]
+    return SubConcepts(patterns[split], weights[split], counts, scores, coefficients)

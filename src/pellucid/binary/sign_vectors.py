@@ -54,7 +54,12 @@ def distinct(states: FloatMatrix) -> FloatMatrix:
 
 
 def joint_states(U: FloatMatrix, rng: np.random.RandomState) -> FloatMatrix:
-    """As many states as U has columns, found together.
+    """As many states as U has columns, found together."""
+    return signs((np.sqrt(len(U)).astype(U.dtype) * U) @ joint_turn(U, rng))
+
+
+def joint_turn(U: FloatMatrix, rng: np.random.RandomState) -> FloatMatrix:
+    """The turn M of a basis U to its most binary directions.
 
     Binary columns are the most sub-Gaussian directions of Y = √p U, so a symmetric fixed point (independent component
     analysis) turns an orthogonal M until Y M is as binary as it gets.
@@ -69,7 +74,7 @@ def joint_states(U: FloatMatrix, rng: np.random.RandomState) -> FloatMatrix:
         M = turned
         if moved.max() < TURN:
             break
-    return signs(Y @ M)
+    return M
 
 
 def polar(matrix: FloatMatrix) -> FloatMatrix:

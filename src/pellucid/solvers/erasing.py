@@ -12,6 +12,8 @@ from pellucid._core.arrays import Floats
 SAME_DIRECTION = 1e-8
 # a standard deviation below this share of the mean is round-off
 NO_SPREAD = 1e-12
+# readers whose readings depend on others to this degree add nothing
+DEPENDENT = 1e-9
 
 
 class Map(NamedTuple):
@@ -60,3 +62,24 @@ def oracle_shrinkage(covariance: Floats, n: int) -> float:
 def live(spread: Floats) -> Floats:
     """To divide by: a concept that is constant has no covariance anyway."""
     return np.asarray(np.where(spread > 0, spread, 1.0))
+
+
+class ReadersMap(NamedTuple):
+    """What is taken from a row x: ``left @ (right @ (x − mean) − level)``."""
+
+    left: Floats  # (d, r)
+    right: Floats  # (r, d)
+    level: Floats  # (r,)
+
+
+def eraser_of_readers(readers: Floats, covariances: Floats, level: Floats) -> ReadersMap:
+    """What is to be taken from rows so that linear readers (r, d) of concepts measure the same of all, ``level`` more
+    than of the mean row, and nothing of the rows is correlated with the concepts, whose covariances with the rows are
+    given (r, d).
+
+    For regressions, readers = covariances · Σ⁻¹, it is the least change, which :func:`eraser` finds from Σ.
+    """
+    length, size = np.linalg.norm(readers, axis=1), np.linalg.norm(covariances, axis=1)
+    told = np.flatnonzero((length > 0) & (size > 0))
+    right, left = readers[told] / length[told, None], covariances[told] / size[told, None]
+    return ReadersMap(left.T @ np.linalg.pinv(right @ left.T, rcond=DEPENDENT), right, level[told] / length[told])
