@@ -13,6 +13,7 @@ ALL = (
     "concepts",
     "presence",
     "discovery",
+    "topics",
     "comparison",
     "programmes",
     "erasure",
