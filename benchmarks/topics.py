@@ -57,8 +57,8 @@ def run(results: Path) -> None:
         f"{facts['python']}. Printed by `python -m benchmarks topics`.",
         "",
         f"3,000 texts of Scenes with their vectors, both with defaults, {SEEDS} seeds; no encoder is loaded. Topics of "
-        "a text: how many it is in, on average. Labels told: of 65 fine labels, how many have a topic whose members are "
-        "those with the label, with an F1 of .5 or more. Seconds: the best run.",
+        "a text: how many it is in, on average. Labels told: of 65 fine labels, how many have a topic with their "
+        "members, with an F1 of .5 or more. Seconds: the best run.",
         "",
         "| way | topics | texts in none | topics of a text | labels told | s | first words |",
         "| --- | --- | --- | --- | --- | --- | --- |",
