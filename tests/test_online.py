@@ -11,8 +11,15 @@ from scipy import sparse
 import pellucid
 from pellucid import ConceptSubspaces
 from pellucid.concepts.coding import solve_codes
-from pellucid.concepts.learning import Learner
-from pellucid.concepts.online import MOST_SPARSITY, chosen_sparsity, distinct, forgotten, settled, taken_step
+from pellucid.concepts.learning import Learner, sample_atoms
+from pellucid.concepts.online import (
+    MOST_SPARSITY,
+    atoms_that_hold,
+    chosen_sparsity,
+    forgotten,
+    settled,
+    taken_step,
+)
 from pellucid.concepts.sums import code_sums, reseed, turn_atoms
 from pellucid.rows import Blocks
 from pellucid.solvers import lasso
@@ -226,19 +233,36 @@ def test_duplicates_and_concepts_with_few_rows_end_with_unit_atoms():
     np.testing.assert_allclose(np.linalg.norm(model.atoms_, axis=1), 1, rtol=1e-6)
 
 
-def test_the_number_of_atoms_is_what_comes_out_again(monkeypatch):
-    for name, size in (("LEAST_ATOMS", 2), ("MOST_ATOMS", 9)):
-        monkeypatch.setattr(f"pellucid.concepts.online.{name}", size)
-    X, Y, *_ = planted_cones(3000, 40, 3, 6, noise=0.02)
-    auto = lambda: ConceptSubspaces("auto", center=False, presence=False)  # noqa: E731
-    held, blocks = (np.bincount(auto().fit(rows, Y).groups_) for rows in (X, Blocks(X, rows=500)))
-    assert held.min() >= 6
-    assert blocks.min() >= 6
-    noise = np.random.default_rng(0).standard_normal((400, 200))
-    assert np.bincount(auto().fit(noise, np.arange(400) % 2).groups_).tolist() == [2, 2]
-    assert distinct(np.eye(3)[[0, 1, 0, 2, 1]]) == 3
-    rare = np.column_stack([Y[:300], np.arange(300) < 3])
-    assert np.bincount(auto().fit(X[:300], rare).groups_)[3] == 2  # too few rows to halve
+def test_atoms_that_hold_little_of_their_concept_are_dropped():
+    X, Y, atoms, groups = planted_cones(3000, 40, 3, 3, noise=0.02)
+    make = lambda **settings: ConceptSubspaces(center=False, presence=False, **settings)  # noqa: E731
+    for rows in (X, Blocks(X, rows=500)):
+        model = make().fit(rows, Y)
+        sizes = np.bincount(model.groups_, minlength=3)
+        assert (sizes >= 3).all()
+        assert (sizes < 10).any()
+        assert len(model.usage_) == len(model.atoms_) == sizes.sum()
+        found = [(model.atoms_[model.groups_ == j] @ atoms[groups == j].T).max(axis=0) for j in range(3)]
+        assert np.mean(found) > 0.95
+    assert len(make(n_atoms=10).fit(X, Y).atoms_) == 30  # a number that was given is kept
+    assert len(make(update="bcd", max_iter=1).fit(X, Y).atoms_) == 30  # and the paper's ten
+    batches = make().partial_fit(X[:500], Y[:500])
+    assert len(batches.atoms_) == 30  # nobody knows yet which of them will be used
+
+
+def test_the_share_that_an_atom_must_hold_is_of_its_own_concept():
+    energy, groups = np.array([1.0, 0.04, 0.96, 0.0, 0.0]), np.array([0, 1, 1, 2, 2])
+    assert atoms_that_hold(energy, groups).tolist() == [True, False, True, True, True]
+
+
+def test_first_atoms_lie_apart_and_are_no_rows_of_others():
+    rng = np.random.RandomState(0)
+    X = np.repeat(np.eye(4), 50, axis=0)
+    assert np.unique(sample_atoms(X, np.arange(200), 4, rng, np.zeros(200, bool)), axis=0).shape == (4, 4)
+    taken = np.arange(200) < 195
+    assert (sample_atoms(X, np.arange(200), 5, rng, taken.copy()) == X[199]).all()
+    with_zeros = np.vstack([np.zeros((300, 4)), X])
+    assert sample_atoms(with_zeros, np.arange(500), 4, rng, np.zeros(500, bool)).any(axis=1).all()
 
 
 # batches one by one

@@ -14,17 +14,19 @@ from sklearn.model_selection import GridSearchCV
 
 import pellucid
 from pellucid import ConceptSubspaces
-from pellucid.concepts.logistic import Heads, Rows, losses
-from pellucid.concepts.presence import (
+from pellucid._core.arrays import unit_rows
+from pellucid.concepts.crosswise import (
     BINS,
-    best_thresholds,
     bin_centres,
     bins_of,
     calibrated,
-    cosine_spread,
+    chosen_penalties,
+    doubted,
     drawn_folds,
-    learn_presence,
+    learn_crosswise,
 )
+from pellucid.concepts.logistic import Heads, Rows, losses
+from pellucid.concepts.presence import best_thresholds, cosine_spread, learn_presence
 from pellucid.rows import Blocks
 from pellucid.solvers.quasi_newton import minimise_many
 from support.oracles import planted_cones
@@ -374,3 +376,70 @@ def test_many_atoms_and_many_rows_give_the_same(monkeypatch):
     monkeypatch.setattr("pellucid.concepts.cones.CODE_NUMBERS", 100)
     np.testing.assert_allclose(model.encode(X, active), plain[0], atol=1e-8)
     np.testing.assert_allclose(model.shares(X, active), plain[1], atol=1e-8)
+
+
+# groups of rows, and labels that were put right
+
+
+def siblings(n=90, seed=0):
+    """Groups of four rows that share their labels and, beside what tells these, a way of their own."""
+    X, Y = noisy_cones(n, noise=1.5, seed=seed)
+    rng = np.random.default_rng(seed + 1)
+    own = np.repeat(3 * rng.standard_normal((n, X.shape[1])) / np.sqrt(X.shape[1]), 4, axis=0)
+    rows = np.repeat(X, 4, axis=0) + own + 0.2 * rng.standard_normal((4 * n, X.shape[1])) / np.sqrt(X.shape[1])
+    return rows.astype(np.float32), np.repeat(Y, 4, axis=0), np.repeat(np.arange(n), 4)
+
+
+def test_rows_of_one_group_share_a_fold_and_every_fold_has_its_share():
+    _, Y, groups = siblings()
+    fold = drawn_folds(Y, 5, np.random.RandomState(0), groups)
+    assert (fold == fold[::4].repeat(4)).all()
+    shares = np.array([Y[fold == k].mean(axis=0) for k in range(5)])
+    assert np.abs(shares - Y.mean(axis=0)).max() < 0.2
+
+
+def test_who_says_which_rows_are_siblings_is_not_told_too_surely():
+    X, Y, groups = siblings()
+    new, have = siblings(seed=7)[:2]
+    losses = []
+    for together in (None, np.array([f"source {g}" for g in groups])):
+        model = ConceptSubspaces(2, presence=False, center=False).fit(X, Y).fit_presence(X, Y, groups=together)
+        likely = np.clip(model.predict_proba(new), 1e-6, 1 - 1e-6)
+        losses.append(-np.log(np.where(have, likely, 1 - likely)).mean())
+    assert losses[1] < losses[0]
+    again = ConceptSubspaces(2, center=False).fit(X, Y, groups=together)
+    np.testing.assert_array_equal(again.presence_coef_, model.presence_coef_)
+    with pytest.raises(ValueError, match="one entry for each of 360 rows"):
+        model.fit_presence(X, Y, groups=groups[:-1])
+    with pytest.raises(ValueError, match="one group"):
+        model.label_errors(X, Y, groups=np.zeros(len(X)))
+
+
+def test_labels_that_were_put_right_teach_what_they_are_judged_by():
+    X, Y = noisy_cones(400)
+    rng = np.random.default_rng(3)
+    wrong = rng.random(Y.shape) < 0.15
+    odds, against = doubted(X, Y ^ wrong, np.random.RandomState(0))
+    found = learn_crosswise(unit_rows(X), Y ^ wrong, np.random.RandomState(0))
+    once = np.where(Y ^ wrong, -1, 1) * found.logits(unit_rows(X))
+    assert roc_auc_score(wrong.ravel(), against.ravel()) > roc_auc_score(wrong.ravel(), once.ravel())
+    assert roc_auc_score(Y.ravel(), odds.ravel()) > 0.9
+
+
+def test_labels_without_sense_are_not_turned_over_until_none_is_left():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((60, 8)), np.column_stack([np.arange(60) < 3, np.arange(60) == 5])
+    odds, against = doubted(X, Y, np.random.RandomState(0))
+    assert np.isfinite(odds).all()
+    assert np.isfinite(against).all()
+
+
+def test_judges_have_the_penalty_that_was_chosen():
+    X, Y = noisy_cones(300)
+    data, fold = unit_rows(X), drawn_folds(Y, 5, np.random.RandomState(0))
+    penalty, judges = chosen_penalties(data, Y, fold, 5, np.random.RandomState(0))
+    assert set(penalty) <= {1.0, 0.1, 0.01}
+    for k, j in ((0, 0), (3, 2)):
+        outside = fold != k
+        rival = LogisticRegression(C=1 / penalty[j], max_iter=5000, tol=1e-8).fit(data[outside], Y[outside, j])
+        np.testing.assert_allclose(judges[k].coef[j], rival.coef_[0], atol=0.05 * np.abs(rival.coef_).max())

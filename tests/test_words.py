@@ -53,7 +53,7 @@ def test_what_is_looked_for_is_the_part_the_word_and_the_row(scenes, vocabulary)
     cone = np.array([vocabulary[word] for word in KINDS])
     part = nnls(X, cone).codes @ cone
     np.testing.assert_allclose(animal.part(X), part, atol=1e-5)
-    wanted = unit_rows(unit_rows(part) + vocabulary["animal"] + X)
+    wanted = unit_rows(unit_rows(part) + vocabulary["animal"] + 0.85 * X)
     np.testing.assert_allclose(animal.looked_for(X), wanted, atol=1e-5)
     one = vocabulary.concept("animal")
     np.testing.assert_allclose(one.looked_for(X), unit_rows(X + vocabulary["animal"]), atol=1e-5)

@@ -75,7 +75,7 @@ class ActiveNumber(click.ParamType):
 )  # fmt: skip
 @output_option
 @click.option(
-    "--n-atoms", type=AtomNumber(), default=10, show_default=True,
+    "--n-atoms", type=AtomNumber(), default="auto", show_default=True,
     help="Atoms per concept; below 1, as many as keep that share of its energy; auto finds how many hold.",
 )  # fmt: skip
 @click.option("--max-iter", type=click.IntRange(min=0), default=10, show_default=True, help="Sweeps over the rows.")

@@ -29,12 +29,16 @@ SPARSITY_SHARE, MOST_SPARSITY = 0.85, 0.3
 ROOTS, MOST_ATOMS, COLUMN_ATOMS, ROW_ATOMS = 3.0, 256, 4, 0.25
 # rows that a start is drawn from, and rows that passes look at in all: more would hardly move an atom
 START_ROWS, ENOUGH_ROWS = 10_000, 500_000
+# after t batches the sums remember about t / MEMORY of them
+MEMORY = 10.0
 # rows that are coded at a time
 CHUNK_ROWS = 8192
 
 
 class Dictionary(OnlineSweeps):
     """Passes over all rows, every one of which may use every atom; atoms start from rows far from each other."""
+
+    memory = MEMORY
 
     def __init__(self, X: Blocks, sparsity: float, tol: float, batch_size: int | None = None) -> None:
         super().__init__(X, np.ones((len(X), 1), bool), partial(Learner, sparsity=sparsity), batch_size, False, tol)

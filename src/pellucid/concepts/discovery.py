@@ -318,10 +318,11 @@ class ConceptDiscovery(RearrangedConcepts):
         for name in self._presence_names():
             setattr(self, f"presence_{name}_", getattr(found, name))
 
-    def _presence_of(self, rows: Blocks, has: Any) -> Presence:
+    def _presence_of(self, rows: Blocks, has: Any, groups: Any = None) -> Presence:
         rng = check_random_state(self.random_state)
         at, drawn = self._drawn(rows, rng)
-        return learn_discriminants(drawn, has.take(at) != 0 if isinstance(has, Blocks) else has[at], rng)
+        some = has.take(at) != 0 if isinstance(has, Blocks) else has[at]
+        return learn_discriminants(drawn, some, rng, None if groups is None else groups[at])
 
     def _find_coarse(
         self,

@@ -17,21 +17,10 @@ from scipy.special import expit
 
 from pellucid._core.arrays import Floats, Ints, unit_rows
 from pellucid._core.threads import one_blas_thread
+from pellucid.concepts.crosswise import BINS, FOLDS, bins_of, calibrated, drawn_folds
 from pellucid.concepts.labels import Indicator
 from pellucid.concepts.logistic import logits
-from pellucid.concepts.presence import (
-    BINS,
-    BLOCK_ROWS,
-    COSINE_ROWS,
-    FOLDS,
-    WEIGHT,
-    Presence,
-    best_thresholds,
-    bins_of,
-    calibrated,
-    cosine_spread,
-    drawn_folds,
-)
+from pellucid.concepts.presence import BLOCK_ROWS, COSINE_ROWS, WEIGHT, Presence, best_thresholds, cosine_spread
 
 # a row has the concepts whose coefficient is at least this share of its largest
 SHARE = 0.3
@@ -89,7 +78,9 @@ def used(codes: NDArray[Any]) -> Indicator:
     return np.asarray((codes > 0) & (codes >= SHARE * codes.max(axis=1, keepdims=True)))
 
 
-def learn_discriminants(X: NDArray[Any], Y: Indicator, rng: np.random.RandomState) -> FoundPresence:
+def learn_discriminants(
+    X: NDArray[Any], Y: Indicator, rng: np.random.RandomState, groups: Ints | None = None
+) -> FoundPresence:
     """Learn both ways for each concept, and what a score means on rows whose own fold had no part in them.
 
     With Σ the covariance of the rows, τ its mean variance and μ_j − μ the way from the mean row to that of a concept's
@@ -103,6 +94,8 @@ def learn_discriminants(X: NDArray[Any], Y: Indicator, rng: np.random.RandomStat
         Which concepts each has.
     rng : numpy.random.RandomState
         Draws folds, and rows whose cosines are looked at.
+    groups : ndarray of int of shape (n,), default=None
+        Rows of one group are never on both sides of a fold.
 
     Returns
     -------
@@ -111,7 +104,7 @@ def learn_discriminants(X: NDArray[Any], Y: Indicator, rng: np.random.RandomStat
     """
     data, n = unit_rows(np.asarray(X)), len(X)
     n_folds = min(FOLDS, max(2, n))
-    fold = drawn_folds(Y, n_folds, rng)
+    fold = drawn_folds(Y, n_folds, rng, groups)
     sums = np.stack([Y[fold == k].T.astype(data.dtype) @ data[fold == k] for k in range(n_folds)]).astype(np.float64)
     members = np.stack([Y[fold == k].sum(axis=0) for k in range(n_folds)]).astype(np.float64)
     ways = Ways(data)

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from pellucid.concepts.coding import solve_codes
 from pellucid.concepts.labels import Indicator, align
 from pellucid.concepts.learning import Learner, sample_atoms
-from pellucid.concepts.online import OneConcept
+from pellucid.concepts.online import ATOMS, OneConcept, atoms_that_hold
 from pellucid.concepts.predicting import PredictedConcepts, warn_of_few
 from pellucid.rows import Blocks
 
@@ -333,7 +333,10 @@ class EditedConcepts(PredictedConcepts):
     def _learned(self, rows: NDArray[Any], has: Indicator, others: Indicator) -> tuple[NDArray[Any], NDArray[Any]]:
         """Atoms of one concept beside those that stay, and how much each is used."""
         rng, members = check_random_state(self.random_state), np.flatnonzero(has)
-        size = self.n_atoms if isinstance(self.n_atoms, (int, np.integer)) else int(np.bincount(self.groups_).max())
+        auto = isinstance(self.n_atoms, str)
+        size = ATOMS if auto else self.n_atoms
+        if not isinstance(size, (int, np.integer)):
+            size = int(np.bincount(self.groups_).max())
         start = sample_atoms(rows, members, min(int(size), len(members)), rng, np.zeros(len(rows), dtype=bool))
         S = len(self.concept_names_)
         atoms = np.vstack([self.atoms_, start.astype(self.atoms_.dtype)])
@@ -341,8 +344,9 @@ class EditedConcepts(PredictedConcepts):
         Y = np.column_stack([others, has])[has]
         learner = Learner(atoms, groups, ridge=float(self.ridge), sparsity=self.sparsity_)
         found = OneConcept(Blocks.held(rows[has]), Y, learner, S).learn(PASSES, rng)
-        mine = slice(len(self.atoms_), None)
-        return found.atoms[mine], np.asarray(found.grams.diagonal())[mine]
+        atoms, usage = (part[len(self.atoms_) :] for part in (found.atoms, np.asarray(found.grams.diagonal())))
+        keep = atoms_that_hold(usage, np.zeros(len(usage), dtype=np.int64)) if auto else slice(None)
+        return atoms[keep], usage[keep]
 
     def _told(self, rows: NDArray[Any], has: Indicator, name: str) -> Any:
         """What tells who has the concept, if the model knows that of the others."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -19,14 +18,16 @@ from pellucid.concepts.editing import EditedConcepts
 from pellucid.concepts.inspection import InspectedConcepts
 from pellucid.concepts.labels import as_indicator, require_members
 from pellucid.concepts.online import (
+    ATOMS,
     COSINE_ROWS,
     TOL,
     OnlineSweeps,
     Streamed,
+    atoms_that_hold,
     chosen_sparsity,
-    sizes_that_hold,
     taken_step,
 )
+from pellucid.concepts.predicting import as_groups
 from pellucid.concepts.sweeps import Learned, Learner, Sweeps
 from pellucid.rows import Blocks, as_blocks, is_lazy
 from pellucid.rows.fitting import checkpoint_of, first_state, known_rows, run
@@ -40,17 +41,18 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
 
     Parameters
     ----------
-    n_atoms : int, float, "auto" or array-like of shape (S,), default=10
+    n_atoms : int, float, "auto" or array-like of shape (S,), default="auto"
         Atoms per concept, or one number for each concept; a float below 1 takes as many as keep that share of each
-        concept's energy. "auto" finds for each concept how many come out in both halves of its rows (8 to 16).
+        concept's energy. "auto" learns ten and keeps those that hold at least a twentieth of what their concept's codes
+        hold; it is 10 for other updates than "online", and in :meth:`partial_fit`.
     center : bool, default=True
         Normalise rows, subtract the mean of the normalised training rows and normalise again (paper 1, section 4.1), in
         every method; False takes rows as they are.
     max_iter : int, default=10
         Sweeps over codes and atoms; 0 keeps the start (with ``init="svd"`` the S-SVD baseline).
     init : {"sample", "svd"}, default=None
-        Start from random rows of each concept or from its singular vectors; None is "sample" for ``update="online"``
-        and "svd", as in the paper, for the others.
+        Start from rows of each concept that lie apart or from its singular vectors; None is "sample" for
+        ``update="online"`` and "svd", as in the paper, for the others.
     update : {"online", "svd", "bcd", "power"}, default="online"
         How atoms are learned: from sums over batches of sparse codes, or by the paper's Algorithm 1 with its own step
         ("svd"), Eq. 14-15 ("bcd") or Eq. 19 ("power").
@@ -173,7 +175,7 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
 
     def __init__(
         self,
-        n_atoms: int | Sequence[int] | float | str = 10,
+        n_atoms: int | Sequence[int] | float | str = "auto",
         *,
         center: bool = True,
         max_iter: int = 10,
@@ -211,6 +213,7 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
         concept_names: Sequence[str] | None = None,
         *,
         validation: tuple[ArrayLike, Any] | None = None,
+        groups: ArrayLike | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> ConceptSubspaces:
         """Learn the cones from rows and their concepts.
@@ -229,6 +232,9 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
             Names of the columns of an indicator; numbers if None.
         validation : tuple of (X, y), default=None
             More rows: learning stops when the error on them rises, and keeps the atoms from before.
+        groups : array-like of shape (n,), default=None
+            Which rows come from the same source, such as parts of a text or captions of an image: they are then never
+            on both sides of a fold, so that presence is not too sure of new sources.
         checkpoint : str or path, default=None
             File that is written after every sweep. The same call finds it there, goes on from it after a crash, and
             ends with the same bits.
@@ -252,12 +258,12 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
         """
         rows = self._start(X, y, concept_names)
         self.__dict__.pop("label_names_", None)
-        rng = check_random_state(self.random_state)
+        together, rng = as_groups(groups, len(rows)), check_random_state(self.random_state)
         if validation is not None:
             rows.validation = self._labelled(*validation)
         kept = self._checkpoint(checkpoint, rows, rng)
         state, stopped = run(
-            first_state(lambda: rows.begin(self._sizes(rows, rng), self._init, rng), kept),
+            first_state(lambda: rows.begin(self._sizes(rows), self._init, rng), kept),
             lambda state: rows.sweep(state, rng),
             lambda state: state.done or len(state.history) > self.max_iter,
             kept=kept,
@@ -268,10 +274,15 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
         self.atoms_, self.groups_, self.n_dead_ = state.atoms, state.groups, state.reseeded
         if isinstance(state, Streamed):
             self.usage_ = np.asarray(state.grams.diagonal())
+            if isinstance(self.n_atoms, str):
+                kept_atoms = atoms_that_hold(self.usage_, self.groups_)
+                self.atoms_, self.groups_, self.usage_ = (
+                    part[kept_atoms] for part in (self.atoms_, self.groups_, self.usage_)
+                )
         self.objective_ = np.array(state.history)
         self.n_iter_ = len(state.history) - 1
         if self.presence and not stopped:
-            self._learn_presence(rows.X, rows.Y)
+            self._learn_presence(rows.X, rows.Y, together)
         return self
 
     def _learner(self, atoms: NDArray[Any], groups: NDArray[np.int64]) -> Learner:
@@ -330,7 +341,7 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
                 raise ValueError("partial_fit takes rows in memory; fit goes through blocks by itself.")
             data, indicator = rows.X.array, rows.Y
             rng = check_random_state(self.random_state)
-            self.atoms_, self.groups_ = rows.initial(self._sizes(rows, rng), self._init, rng)
+            self.atoms_, self.groups_ = rows.initial(self._sizes(rows), self._init, rng)
             self.usage_ = np.zeros(len(self.atoms_))
             self.objective_, self.n_iter_, self.n_dead_ = np.empty(0), 0, 0
         else:
@@ -380,11 +391,10 @@ class ConceptSubspaces(EditedConcepts, InspectedConcepts, SavedMixin):
             return float(self.sparsity or 0.0)
         return chosen_sparsity(rows.take(np.unique(np.linspace(0, len(rows) - 1, COSINE_ROWS).astype(np.int64))))
 
-    def _sizes(self, rows: Sweeps, rng: np.random.RandomState) -> list[int] | float:
+    def _sizes(self, rows: Sweeps) -> list[int] | float:
         given, n_concepts = self.n_atoms, len(rows.members)
         if isinstance(given, str):
-            learner = partial(Learner, ridge=float(self.ridge), sparsity=self.sparsity_)
-            return sizes_that_hold(rows.X, rows.Y, learner, rng)
+            return [ATOMS] * n_concepts
         if isinstance(given, (float, np.floating)):
             return float(given)
         sizes: list[Any] = [given] * n_concepts if np.ndim(given) == 0 else list(given)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
+from sklearn.cluster import kmeans_plusplus
 
-from pellucid._core.arrays import normalised_or
+from pellucid._core.arrays import normalised_or, unit_rows
 from pellucid._core.kernels import gather_rows, project_rows, replace_rows, square_rows
 from pellucid._core.threads import one_blas_thread, run_rows
 from pellucid.concepts.coding import solve_codes
@@ -30,6 +31,8 @@ ATOM_TOL = 1e-4
 POWER_STEPS = 20
 # rows that a thread takes at a time in a pass over the residual
 PASS_ROWS = 512
+# rows of a concept that its first atoms are chosen among
+CANDIDATES = 64
 # rows whose error is computed at a time
 BLOCK_ROWS = 16_384
 
@@ -91,21 +94,32 @@ def sample_atoms(
     rng: np.random.RandomState,
     taken: NDArray[np.bool_],
 ) -> Floats:
-    """Rows of the concept drawn at random, as k-means starts; those that another concept has ``taken`` come last, since
-    of two equal atoms none has a reason to be used."""
+    """Rows of the concept that lie apart, drawn as k-means++ does; those that another concept has ``taken`` come last,
+    since of two equal atoms none has a reason to be used."""
     if isinstance(size, float):
         size = len(svd_atoms(X, members, size))
     order = rng.permutation(members)
     order = order[np.argsort(taken[order], kind="stable")]
-    chosen = X[order[:size]].astype(np.float64)
-    if not chosen.any(axis=1).all():  # rows of zeros are no directions
-        there = np.concatenate([rows.any(axis=1) for rows in _blocks(X, order)])
+    most = max(size, CANDIDATES)
+    rows = X[order[:most]].astype(np.float64)
+    if not rows.any(axis=1).all():  # rows of zeros are no directions
+        there = np.concatenate([block.any(axis=1) for block in _blocks(X, order)])
         if not there.any():
             return svd_atoms(X, members, 1)
         order = order[there]
-        chosen = X[order[:size]].astype(np.float64)
-    taken[order[:size]] = True
-    return np.asarray(chosen / np.linalg.norm(chosen, axis=1, keepdims=True))
+        rows = X[order[:most]].astype(np.float64)
+    free = int(np.count_nonzero(~taken[order[: len(rows)]]))
+    chosen = rows_apart(unit_rows(rows[: max(size, free)]), size, rng)
+    taken[order[chosen]] = True
+    return unit_rows(rows[chosen])
+
+
+def rows_apart(rows: Floats, size: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Numbers of rows of unit length that lie apart, as k-means++ draws them."""
+    if len(rows) <= size:
+        return np.arange(len(rows))
+    with one_blas_thread():
+        return np.asarray(kmeans_plusplus(rows, size, random_state=rng)[1], dtype=np.int64)
 
 
 def _blocks(X: Floats, members: NDArray[np.int64]) -> Iterator[Floats]:

@@ -119,8 +119,9 @@ class Rows:
             count - np.where(inside, self.count[fold], 0),
         )
 
-    def learn(self, heads: Heads, start: Floats | None = None) -> Regressions:
-        """Learn all heads, so many at a time; those with nothing to tell apart have the same odds for everyone."""
+    def learn(self, heads: Heads, start: Floats | None = None, tol: float = 1e-5) -> Regressions:
+        """Learn all heads, so many at a time; those with nothing to tell apart have the same odds for everyone.
+        ``start`` has coefficients, and intercepts for rows whose mean is taken out."""
         has, n = self.having(heads)
         found = np.zeros((len(heads), self.width + 1)) if start is None else np.array(start, dtype=np.float64)
         one_sided = (has == 0) | (has == n)
@@ -129,14 +130,14 @@ class Rows:
         decrement, passes, converged = 0.0, 0, True
         open_heads = np.flatnonzero(~one_sided)
         for part in np.array_split(open_heads, -(-len(open_heads) // HEADS)) if len(open_heads) else ():
-            minima = self._minimise(heads.some(part), found[part], has[part] / n[part], n[part])
+            minima = self._minimise(heads.some(part), found[part], has[part] / n[part], n[part], tol)
             found[part] = minima.points
             decrement = max(decrement, float((minima.decrements / minima.values).max()))
             passes, converged = passes + minima.passes, converged and minima.converged
         coef = found[:, :-1]
         return Regressions(coef, found[:, -1] - coef @ self.mean, decrement, passes, converged)
 
-    def _minimise(self, heads: Heads, start: Floats, rate: Floats, n: Ints) -> Minima:
+    def _minimise(self, heads: Heads, start: Floats, rate: Floats, n: Ints, tol: float) -> Minima:
         """In centred rows, where coefficients and intercepts hardly meet: z = w·(x − mean) + b."""
 
         def evaluate(points: Floats, which: Ints) -> tuple[Floats, Floats]:
@@ -158,7 +159,7 @@ class Rows:
                 inside = slope / curvature if self.axes is None else ((slope @ self.axes) / curvature) @ self.axes.T
             return np.column_stack([inside, gradients[:, -1] / (weight * n)[which]])
 
-        return minimise_many(evaluate, start, precondition)
+        return minimise_many(evaluate, start, precondition, tol=tol)
 
 
 def row_sums(block: Any, n_folds: int, whole: bool) -> RowSums:

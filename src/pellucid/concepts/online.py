@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 
 from pellucid._core.arrays import Floats, unit_rows
 from pellucid.concepts.learning import Learner
@@ -29,16 +28,16 @@ BATCHES = 20
 # parts that go into a batch together, if there are several times as many: so many workers are busy at a time
 PARTS = 4
 # after t batches the sums remember about t / MEMORY of them
-MEMORY = 10.0
+MEMORY = 20.0
 # α, as a share of the standard deviation of the cosines of two rows, and at most
 SPARSITY_SHARE, MOST_SPARSITY = 0.5, 0.1
 # rows whose cosines are looked at
 COSINE_ROWS = 1000
 # a fit ends when the error improves by less than this share
 TOL = 2e-3
-# where the number of atoms is to be found: atoms at least and at most, rows and passes that are enough for it, and the
-# cosines from which on atoms of two halves are the same and atoms of one count once; the least share of a used one
-LEAST_ATOMS, MOST_ATOMS, SIZE_ROWS, SIZE_PASSES, AGAIN, ALIKE, USED = 8, 16, 10_000, 10, 0.7, 0.9, 0.01
+# where the number of atoms is to be found: so many are learned, and those stay that hold this share of what a concept's
+# codes hold
+ATOMS, LEAST_SHARE = 10, 0.05
 
 
 @dataclass
@@ -57,6 +56,7 @@ class OnlineSweeps(Sweeps):
 
     # the concept whose atoms may move, if not all may
     only: int | None = None
+    memory = MEMORY
 
     def begin(self, size: Sizes, init: str, rng: np.random.RandomState) -> Streamed:
         """Atoms to start from, and the error of the first batch."""
@@ -81,7 +81,7 @@ class OnlineSweeps(Sweeps):
         for rows in self._batches(rng):
             sums = self._sums(learner, rows)
             seen += 1
-            keep = 1 - 1 / (1 + seen / MEMORY)
+            keep = 1 - 1 / (1 + seen / self.memory)
             grams, products = keep * grams + sums.grams, keep * products + sums.products
             B = learner.atoms.astype(np.float64)
             turn_atoms(grams, products, B, learner.groups, self.only)
@@ -155,47 +155,10 @@ class OneConcept(OnlineSweeps):
         return state
 
 
-def sizes_that_hold(X: Blocks, Y: Any, make: Any, rng: np.random.RandomState) -> list[int]:
-    """How many atoms each concept has for: of ``MOST_ATOMS`` that two halves of the rows learn, those that come out in
-    both, and a third more, since halves tell fewer apart than all rows; never fewer than ``LEAST_ATOMS``."""
-    index = np.sort(rng.permutation(len(X))[:SIZE_ROWS])
-    rows, has = X.take(index), (Y.take(index) != 0 if isinstance(Y, Blocks) else Y[index])
-    halves = np.array_split(rng.permutation(len(rows)), 2)
-    sizes = np.full(has.shape[1], LEAST_ATOMS)
-    told = np.flatnonzero(np.min([has[half].sum(axis=0) for half in halves], axis=0) >= LEAST_ATOMS)
-    if not len(told):
-        return [int(size) for size in sizes]
-    fits = []
-    for half in halves:
-        source = OnlineSweeps(Blocks.held(rows[half]), np.ascontiguousarray(has[half][:, told]), make, None, False, TOL)
-        state = source.begin([MOST_ATOMS] * len(told), "sample", rng)
-        while not state.done and len(state.history) <= SIZE_PASSES:
-            state = source.sweep(state, rng)
-        fits.append(state)
-    for place, j in enumerate(told):
-        one, other = (atoms_in_use(fit, place) for fit in fits)
-        cosines = one @ other.T
-        pairs = linear_sum_assignment(cosines, maximize=True)
-        again = distinct(one[pairs[0][cosines[pairs] >= AGAIN]])
-        sizes[j] = np.clip(-(-4 * again // 3), LEAST_ATOMS, MOST_ATOMS)
-    return [int(size) for size in sizes]
-
-
-def atoms_in_use(fit: Streamed, concept: int) -> Floats:
-    """The atoms of a concept that have their share of what its codes hold."""
-    mine = fit.groups == concept
-    held = fit.grams.diagonal()[mine]
-    return np.asarray(fit.atoms[mine][held >= USED * held.sum()], dtype=np.float64)
-
-
-def distinct(atoms: Floats) -> int:
-    """How many atoms there are, those that point nearly the same way counted once."""
-    alike = atoms @ atoms.T >= ALIKE
-    counted: list[int] = []
-    for m in range(len(atoms)):
-        if not alike[m, counted].any():
-            counted.append(m)
-    return len(counted)
+def atoms_that_hold(energy: Floats, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which atoms hold ``LEAST_SHARE`` of the energy of their concept's codes: all of a concept that has no codes."""
+    total = np.bincount(groups, energy)[groups]
+    return np.asarray(energy >= LEAST_SHARE * total)
 
 
 def settled(history: list[float], tol: float) -> bool:

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from pellucid._core.interrupts import SecondInterrupt, dealt_with
 from pellucid.concepts.base import ConceptModel
+from pellucid.concepts.crosswise import doubted
 from pellucid.concepts.labels import Indicator
-from pellucid.concepts.presence import Presence, learn_presence, unseen_logits
+from pellucid.concepts.presence import Presence, learn_presence
 from pellucid.rows import Blocks, as_blocks, is_lazy
 from pellucid.rows.lazy import map_blocks
 
@@ -98,7 +99,7 @@ class PredictedConcepts(ConceptModel):
         """Whether it was learned which concepts a row has."""
         return hasattr(self, "presence_coef_")
 
-    def fit_presence(self: Model, X: Any, y: Any) -> Model:
+    def fit_presence(self: Model, X: Any, y: Any, *, groups: ArrayLike | None = None) -> Model:
         """Learn which concepts rows have, for cones that were fitted without, or on other rows.
 
         Parameters
@@ -107,6 +108,9 @@ class PredictedConcepts(ConceptModel):
             Raw rows.
         y : array-like of shape (n, S) or (n,), sparse matrix, dataframe or list of sets, or Blocks
             Their concepts.
+        groups : array-like of shape (n,), default=None
+            Which rows come from the same source, such as parts of a text or captions of an image: they are then never
+            on both sides of a fold, so that what is told of new sources is not too sure.
 
         Returns
         -------
@@ -116,7 +120,7 @@ class PredictedConcepts(ConceptModel):
         Raises
         ------
         ValueError
-            If the labels do not fit the rows.
+            If the labels or groups do not fit the rows.
 
         Examples
         --------
@@ -129,7 +133,8 @@ class PredictedConcepts(ConceptModel):
         self._check_fitted()
         data = self.prepare(X)
         rows = data if isinstance(data, Blocks) else Blocks.held(data)
-        self._learn_presence(rows, as_blocks(y) if is_lazy(y) else self._known_concepts(y, len(rows)))
+        has = as_blocks(y) if is_lazy(y) else self._known_concepts(y, len(rows))
+        self._learn_presence(rows, has, as_groups(groups, len(rows)))
         return self
 
     def predict_proba(self, X: Any) -> Any:
@@ -245,11 +250,12 @@ class PredictedConcepts(ConceptModel):
         likely = self.presence_model.probabilities(data)
         return float(np.mean([roc_auc_score(has[:, j], likely[:, j]) for j in told]))
 
-    def label_errors(self, X: ArrayLike, y: Any, least: float = 0.5) -> LabelErrors:
+    def label_errors(self, X: ArrayLike, y: Any, least: float = 0.5, *, groups: ArrayLike | None = None) -> LabelErrors:
         """Find labels that are likely wrong: those that rows like theirs speak against.
 
-        Every row is judged by regressions that were learned without it. They are ranked as if as many rows lacked a
-        label as have one too many: of a rare concept, a row with its label is doubted no sooner than one without.
+        Every row is judged by regressions that were learned without it, first from the labels as they are, then from
+        labels of which the most doubtful were turned over. They are ranked as if as many rows lacked a label as have
+        one too many: of a rare concept, a row with its label is doubted no sooner than one without.
 
         Parameters
         ----------
@@ -259,6 +265,9 @@ class PredictedConcepts(ConceptModel):
             Their labels.
         least : float, default=0.5
             Labels of more doubt are named: by default those that more speaks against than for. 0 ranks all.
+        groups : array-like of shape (n,), default=None
+            Which rows come from the same source, such as parts of a text or captions of an image: they are then never
+            on both sides of a fold, so that what is told of new sources is not too sure.
 
         Returns
         -------
@@ -282,10 +291,8 @@ class PredictedConcepts(ConceptModel):
         if not 0 <= least <= 1:
             raise ValueError(f"least must be between 0 and 1, got {least!r}.")
         data, has = self._labelled(X, y)
-        odds = unseen_logits(data, has, check_random_state(self.random_state))
-        share = (has.sum(axis=0) + 0.5) / (len(has) + 1)
-        against = odds - 0.5 * np.log(share / (1 - share))
-        doubt = expit(np.where(has, -against, against))
+        odds, against = doubted(data, has, check_random_state(self.random_state), as_groups(groups, len(data)))
+        doubt = expit(against)
         rows, columns = np.nonzero((doubt > least) | (least == 0))
         order = np.argsort(-doubt[rows, columns], kind="stable")
         at = rows[order], columns[order]
@@ -302,13 +309,13 @@ class PredictedConcepts(ConceptModel):
             return method(self._prepared(self._rows(X)))
         return map_blocks(method, self.prepare(X), len(self.concept_names_), dtype)
 
-    def _learn_presence(self, rows: Blocks, has: Any) -> None:
+    def _learn_presence(self, rows: Blocks, has: Any, groups: Any = None) -> None:
         """Learn from prepared rows; at Ctrl-C go on without."""
         self._forget_presence()
         try:
             members = has.total(partial(np.sum, axis=0)) if isinstance(has, Blocks) else has.sum(axis=0)
             warn_of_few(members.astype(int), len(rows), self.concept_names_)
-            found = self._presence_of(rows, has)
+            found = self._presence_of(rows, has, groups)
         except SecondInterrupt:
             raise
         except KeyboardInterrupt:
@@ -318,8 +325,8 @@ class PredictedConcepts(ConceptModel):
         for name in self._presence_names():
             setattr(self, f"presence_{name}_", getattr(found, name))
 
-    def _presence_of(self, rows: Blocks, has: Any) -> Presence:
-        return learn_presence(rows, has, check_random_state(self.random_state))
+    def _presence_of(self, rows: Blocks, has: Any, groups: Any = None) -> Presence:
+        return learn_presence(rows, has, check_random_state(self.random_state), groups)
 
     @classmethod
     def _presence_names(cls) -> list[str]:
@@ -329,6 +336,19 @@ class PredictedConcepts(ConceptModel):
         for name in self._presence_names():
             if hasattr(self, f"presence_{name}_"):
                 delattr(self, f"presence_{name}_")
+
+
+def as_groups(groups: ArrayLike | None, n: int) -> Any:
+    """Numbers (n,) of groups of any kind."""
+    if groups is None:
+        return None
+    given = np.asarray(groups)
+    if given.shape != (n,):
+        raise ValueError(f"groups must have one entry for each of {n} rows, got shape {given.shape}.")
+    known, numbers = np.unique(given, return_inverse=True)
+    if len(known) < 2:
+        raise ValueError(f"All {n} rows are of one group, so nothing is left to judge them by: leave groups out.")
+    return numbers.astype(np.int64)
 
 
 def warn_of_few(members: NDArray[Any], n: int, names: NDArray[Any]) -> None:

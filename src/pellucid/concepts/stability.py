@@ -130,7 +130,9 @@ def _one_run(
     rows = _resample(Y, rng)
     unseen = np.setdiff1d(np.arange(len(X)), rows)
     new_X, new_Y = held_out if held_out is not None else (X[unseen], Y[unseen])
-    sizes = np.bincount(model.groups_, minlength=len(model.concept_names_)).tolist()
+    sizes: Any = np.bincount(model.groups_, minlength=len(model.concept_names_)).tolist()
+    if isinstance(model.n_atoms, str):  # a refit finds by itself how many
+        sizes = model.n_atoms
     fresh = clone(model).set_params(n_atoms=sizes, verbose=0, random_state=seed, presence=False)
     names = list(model.concept_names_)
     with progress("A refit", 2, enabled=False) as advance:

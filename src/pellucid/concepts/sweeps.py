@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from pellucid._core.arrays import unit_rows
 from pellucid._core.checkpoint import TRANSIENT
 from pellucid.concepts.labels import Indicator, binary
-from pellucid.concepts.learning import Floats, Learner, Sweep, as_many, eigenvectors, initial_atoms
+from pellucid.concepts.learning import (
+    CANDIDATES,
+    Floats,
+    Learner,
+    Sweep,
+    as_many,
+    eigenvectors,
+    initial_atoms,
+    rows_apart,
+)
 from pellucid.concepts.sums import (
     CodeSums,
     Pair,
@@ -35,6 +44,8 @@ Sizes = Sequence[int] | float
 
 # bytes of Gram matrices that one pass adds up; more concepts than fit take another pass
 GRAM_BYTES = 1 << 28
+# numbers in the rows that a part sends to choose first atoms among
+CANDIDATE_NUMBERS = 1 << 24
 
 
 @dataclass
@@ -157,14 +168,17 @@ class Sweeps:
         return (atoms * np.where(up >= down, 1.0, -1.0)[:, None]).astype(self.X.dtype), groups
 
     def _sampled(self, sizes: list[int], rng: np.random.RandomState) -> tuple[Floats, NDArray[np.int64]]:
-        """Rows with the smallest of random numbers, which every part draws by itself."""
+        """Rows that lie apart, of those with the smallest of random numbers, which every part draws by itself."""
         seeds = [int(seed) for seed in rng.randint(2**31 - 1, size=len(self.both.parts))]
-        candidates = list(self.both.each(partial(drawn_rows, sizes), seeds))
+        room = min(CANDIDATES, CANDIDATE_NUMBERS // (len(sizes) * self.X.shape[1]))
+        counts = [max(size, room) for size in sizes]
+        drawn = list(self.both.each(partial(drawn_rows, counts), seeds))
         blocks = []
         for j, size in enumerate(sizes):
-            keys = np.concatenate([part[j][0] for part in candidates])
-            rows = np.concatenate([part[j][1] for part in candidates])[np.argsort(keys, kind="stable")[:size]]
-            blocks.append(unit_rows(rows))
+            keys = np.concatenate([part[j][0] for part in drawn])
+            rows = np.concatenate([part[j][1] for part in drawn])[np.argsort(keys, kind="stable")[: counts[j]]]
+            rows = unit_rows(rows)
+            blocks.append(rows[rows_apart(rows, size, rng)])
         return np.vstack(blocks), np.repeat(np.arange(len(sizes)), [len(block) for block in blocks])
 
 

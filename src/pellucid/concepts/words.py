@@ -16,6 +16,9 @@ from pellucid._core.hints import did_you_mean
 from pellucid.preparation import CenteredNormalizer
 from pellucid.solvers import Cone
 
+# what the row itself counts for beside its part in a cone of words, and the concept's own word
+WHOLE = 0.85
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordConcept:
@@ -88,8 +91,8 @@ class WordConcept:
         ndarray of shape (n, d)
             Rows of unit length.
         """
-        whole = unit_rows(X) + self.direction.astype(X.dtype)
-        return unit_rows(whole + unit_rows(self.part(X)) if len(self.vectors) else whole)
+        rows, word = unit_rows(X), self.direction.astype(X.dtype)
+        return unit_rows(WHOLE * rows + word + unit_rows(self.part(X)) if len(self.vectors) else rows + word)
 
 
 class Vocabulary:

@@ -11,7 +11,8 @@ from scipy.special import expit
 
 from pellucid._core.arrays import unit_rows
 from pellucid._core.checks import as_matrix, check_finite, working_dtype
-from pellucid.concepts.presence import best_thresholds, calibrated, learn_crosswise
+from pellucid.concepts.crosswise import calibrated, learn_crosswise
+from pellucid.concepts.presence import best_thresholds
 from pellucid.preparation import CenteredNormalizer
 
 # rows that are compared with the words at a time

@@ -81,7 +81,7 @@ def minimise_many(
         Where to begin.
     precondition : callable
         ``precondition(gradients (h, p), which (h,))`` applies an approximate inverse of each Hessian.
-    tol : float, default=1e-6
+    tol : float, default=1e-5
         Stop a function when it could fall by no more than this share of its value.
     max_passes : int, default=100
         Most evaluations.

@@ -218,11 +218,15 @@ class FaissEngine(Engine):
         self, queries: NDArray[Any], k: int, where: Any = None, center: NDArray[np.float64] | None = None
     ) -> Positions:
         # where a graph reaches fewer, a tenth of them will do: to look at all rows would take many times as long
-        return self._nearest(queries, k if center is None else max(k, ROUGHLY), -(-k // 10), where, None)[0]
+        # and who ranks them again need not have them in the order of their cosines in float64
+        return self._nearest(
+            queries, k if center is None else max(k, ROUGHLY), -(-k // 10), where, None, in_order=False
+        )[0]
 
     def _nearest(
-        self, queries: NDArray[Any], k: int, least: int, where: Any, center: NDArray[np.float64] | None
-    ) -> tuple[Positions, NDArray[np.float64]]:
+        self, queries: NDArray[Any], k: int, least: int, where: Any, center: NDArray[np.float64] | None,
+        in_order: bool = True,
+    ) -> tuple[Positions, NDArray[np.float64]]:  # fmt: skip
         """The best k that the index finds, or at least ``least`` of them, as many for each query."""
         with self._gate.searching():
             wanted = unit_rows(np.asarray(queries, dtype=np.float64))
@@ -250,7 +254,7 @@ class FaissEngine(Engine):
                     positions[i], scores[i] = (part[0] for part in all_rows)
                     continue
                 reached = min(reached, len(found))
-                if coded and self.refine == 0 and center is None:
+                if not (in_order or coded) or (coded and self.refine == 0 and center is None):
                     positions[i, kept], scores[i, kept] = place[found[:k]], score[found[:k]]
                 else:
                     positions[i, kept], scores[i, kept] = rank(self._rows, place[found], wanted[i], k, center)
