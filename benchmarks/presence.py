@@ -12,6 +12,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -97,7 +98,21 @@ def presence(data: Set, model: Any, probe: Any) -> list[str]:
     right = np.take_along_axis(kept, Y[:, :, None].astype(int), axis=2)[:, :, 0]
     lines[0] += f" {right.mean():.1%}; {kept.all(axis=2).mean():.0%} |"
     lines[1] += " |"
-    return lines
+    return lines + (grouped(data, model, X, Y) if data.groups is not None else [])
+
+
+def grouped(data: Set, model: Any, X: Any, Y: Any) -> list[str]:
+    """Presence that was told which rows come from one source."""
+    begun = time.perf_counter()
+    told_of = copy(model).fit_presence(data.train, data.Y, groups=data.groups)
+    seconds = time.perf_counter() - begun
+    likely, kept = told_of.predict_proba(X), told_of.predict_set(X, COVERAGE)
+    right = np.take_along_axis(kept, Y[:, :, None].astype(int), axis=2)[:, :, 0]
+    return [
+        f"| {shown(data)} | **ours**, with `groups=` | {macro_auc(Y, likely):.3f} | {top_one(Y, likely):.3f} | "
+        f"{calibration(Y, likely):.3f} | {macro_f1(Y, likely >= told_of.presence_threshold_):.3f} | {seconds:.2f} | "
+        f"{right.mean():.1%}; {kept.all(axis=2).mean():.0%} |"
+    ]
 
 
 def logistic(data: Set, model: Any) -> Callable[[Any], tuple[Any, float]]:

@@ -1,9 +1,14 @@
-"""What concepts cost: many of them, a fit beside the paper's, and a search that keeps one out on every engine."""
+"""What concepts cost: many, a fit beside the paper's, on Dask's workers, and a search that keeps one out on every
+engine. ``python -m benchmarks.presence_scale many`` (or ``speed``, ``excluded``, ``workers``) prints one table.
+"""
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -85,7 +90,19 @@ def speed() -> list[str]:
     return [f"| {name} | {min(t):.2f} s | {min(t) / first:.1f}× | {found[name]:.3f} |" for name, t in times.items()]
 
 
-ENGINES: list[tuple[str, dict[str, Any]]] = [("exact", {}), ("faiss", {}), ("faiss", {"kind": "hnsw"}), ("lance", {})]
+ENGINES: list[tuple[str, dict[str, Any]]] = [
+    ("exact", {}),
+    ("faiss", {}),
+    ("faiss", {"kind": "hnsw"}),
+    ("lance", {}),
+    ("postgres", {"kind": "flat"}),
+    ("postgres", {"kind": "hnsw"}),
+    ("milvus", {"kind": "flat"}),
+    ("milvus", {"kind": "hnsw"}),
+    ("qdrant", {}),
+]
+# rows that an engine is given at most: those that look at all of them in Python take too long
+MOST = {"qdrant": 2_000, "milvus": 20_000}
 
 
 def excluded() -> list[str]:
@@ -95,21 +112,58 @@ def excluded() -> list[str]:
     model = ConceptSubspaces().fit(scenes.vectors[train], scenes.coarse[train], scenes.coarse_names)
     queries, lines = scenes.vectors[scenes.split.queries][:40], []
     for n in (20_000, 200_000):
-        rows = scenes.vectors[rng.integers(len(scenes.vectors), size=n)]
-        rows = rows + 0.03 * rng.standard_normal(rows.shape, dtype=np.float32)
+        every = scenes.vectors[rng.integers(len(scenes.vectors), size=n)]
+        every = every + 0.03 * rng.standard_normal(every.shape, dtype=np.float32)
         for engine, options in ENGINES:
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    collection = Collection.create(f"{folder}/rows", rows, engine=engine, engine_options=options)
-                except ImportError as error:
-                    print(f"not run: {error}")
-                    continue
-                times = turns(ConceptSearch(collection, model), queries)
+            rows = every[: MOST.get(engine)]
+            if len(rows) < n and n > 20_000:
+                continue
+            try:
+                with tempfile.TemporaryDirectory() as folder, placed(engine, options, n) as where:
+                    collection = Collection.create(f"{folder}/rows", rows, engine=engine, engine_options=where)
+                    times = turns(ConceptSearch(collection, model), queries)
+            except (ImportError, OSError, RuntimeError) as error:
+                print(f"not run: {engine}: {error}")
+                continue
             plain, without = np.median(times, axis=0)
             ratio = np.median(times[:, 1] / times[:, 0])
             name = " ".join([engine, *options.values()])
-            lines.append(f"| {name} | {n} | {1e3 * plain:.2f} | {1e3 * without:.2f} | {ratio:.2f} |")
+            lines.append(f"| {name} | {len(rows)} | {1e3 * plain:.2f} | {1e3 * without:.2f} | {ratio:.2f} |")
+            print(lines[-1], flush=True)
     return lines
+
+
+@contextmanager
+def placed(engine: str, options: dict[str, Any], n: int) -> Iterator[dict[str, Any]]:
+    """The options of an engine, with the server that it needs."""
+    if engine != "postgres":
+        yield options
+        return
+    from benchmarks.engines import server
+
+    with server() as dsn:
+        yield {**options, "dsn": dsn, "table": f"{options['kind']} {n}"}
+
+
+def workers(n: int = 200_000, rounds: int = 3) -> list[str]:
+    """A fit from a Dask array on one worker of one thread and on two, in turns, best of some rounds."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    X, Y = planted(12, n)
+    times: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(rounds):
+        for count, took in times.items():
+            with (
+                LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+                Client(cluster),
+            ):
+                rows, labels = (da.from_array(array, chunks=(n // 40, -1)).persist() for array in (X, Y))
+                begun = time.perf_counter()
+                ConceptSubspaces(presence=False, tol=0.0, max_iter=5).fit(rows, labels)
+                took.append(time.perf_counter() - begun)
+    one, two = (min(took) for took in times.values())
+    return [f"| {n} | {one:.1f} s | {two:.1f} s | {one / two:.2f}× |"]
 
 
 def turns(search: Any, queries: Any) -> Any:
@@ -123,3 +177,8 @@ def turns(search: Any, queries: Any) -> Any:
             pair.append(time.perf_counter() - begun)
         found.append(pair)
     return np.array(found[1:])
+
+
+if __name__ == "__main__":
+    for part in sys.argv[1:]:
+        print("\n".join({"many": many, "speed": speed, "excluded": excluded, "workers": workers}[part]()))

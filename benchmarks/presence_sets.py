@@ -45,6 +45,7 @@ class Set:
     fine: tuple[Any, Any, Any] | None = None
     words: Words | None = None
     kinds: list[list[str]] | None = None  # for each concept its fine labels
+    groups: Any = None  # which training rows come from one source
 
 
 def shown(data: Set) -> str:
@@ -54,7 +55,7 @@ def shown(data: Set) -> str:
 def sets() -> list[Set]:
     found = [from_task("scenes", False)]
     for make in (
-        lambda: from_task("coco_captions", False),
+        captions,
         clip,
         lambda: from_task("flickr8k", True),
         isolet,
@@ -83,6 +84,16 @@ def from_task(name: str, kept_back: bool) -> Set:
         return found
     lists = kinds(FINE[name](), task.fine_to_coarse, len(task.concept_names))
     return replace(found, words=Words(task.words, task.word_vectors), kinds=lists)
+
+
+def captions() -> Set:
+    """COCO captions, of which five are of one image."""
+    from reproductions.data import load_coco_captions
+
+    found, data = from_task("coco_captions", False), load_coco_captions()
+    images = {row.tobytes(): image for row, image in zip(np.asarray(data.vectors), data.image_id)}
+    train = np.asarray(found.train).astype(data.vectors.dtype)
+    return replace(found, groups=np.array([images[row.tobytes()] for row in train]))
 
 
 def scenes_names() -> list[str]:
