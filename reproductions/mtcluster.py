@@ -136,7 +136,7 @@ def errors_of(data: Set) -> dict[str, Callable[[], str]]:
         "the paper's model, from communities": lambda: over_seeds(model),
         "the same without the commonality (K₀ = 0)": lambda: over_seeds(model, n_common=0),
         "the same from the true labels": lambda: error(model(data, init=data.target)),
-        "the same from the paper's start, k-means and K-SVD": lambda: over_seeds(model, init="paper", n_init=1),
+        "the same from the paper's start, k-means and K-SVD": lambda: error(model(data, init="paper", n_init=1)),
         "the same from the best of ten k-means": lambda: error(model(data, init=best_of_ten())),
         "dictionaries from the true labels of other rows": lambda: f"{held_out_error(data):.2f}",
         "k-means, 10 starts": lambda: error(KMeans(6, n_init=10, random_state=0)),
