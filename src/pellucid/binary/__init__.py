@@ -5,6 +5,7 @@ from pellucid.binary.assignment import IterativeAssignment
 from pellucid.binary.autoencoder import BinaryAutoencoder
 from pellucid.binary.bit_flips import LocalSearchResult, improve_concepts
 from pellucid.binary.combined import CombinedConcepts
+from pellucid.binary.comparison import StructureComparison, compare_structure
 from pellucid.binary.partial_cubes import partial_cube_concepts
 from pellucid.binary.projection import SubConcepts, concept_projection
 from pellucid.binary.weights import concept_weights
@@ -16,8 +17,10 @@ __all__ = [
     "CombinedConcepts",
     "IterativeAssignment",
     "LocalSearchResult",
+    "StructureComparison",
     "SubConcepts",
     "analogram_of",
+    "compare_structure",
     "concept_projection",
     "concept_weights",
     "improve_concepts",

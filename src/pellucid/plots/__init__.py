@@ -12,6 +12,7 @@ from pellucid.plots.lists import captions, neighbours, walk
 from pellucid.plots.patches import accuracy_by_dimension, atom_neighbours, dictionary, matching_patches
 from pellucid.plots.profiles import cluster_profiles
 from pellucid.plots.programmes import programmes
+from pellucid.plots.structures import structures
 from pellucid.plots.surfaces import atoms_as_images, cluster_parts, heatmap, map
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "partial_vs_full",
     "programmes",
     "retrieval",
+    "structures",
     "trends",
     "walk",
 ]
