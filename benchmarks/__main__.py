@@ -29,6 +29,7 @@ ALL = (
     "cluster_sets",
     "manifold",
     "engines",
+    "attached",
 )
 
 if __name__ == "__main__":
