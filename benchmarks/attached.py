@@ -46,13 +46,13 @@ def run(results: Path, most: int | None = None) -> None:
             lines += ["", f"## {name}: {len(X):,} × {X.shape[1]}", "",
                       "| engine | recall@20, whole | by concept | plain query | attached, whole | by concept | copy, "
                       "whole |", "| --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
-            for cells in rows(X, model, dsn):
+            for cells in rows(X, Y[: len(X)], model, dsn):
                 lines.append("| " + " | ".join(cells) + " |")
                 print(name, lines[-1], flush=True)
     (results / "attached.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def rows(X: np.ndarray, model: Any, dsn: str) -> Iterator[list[str]]:
+def rows(X: np.ndarray, Y: np.ndarray, model: Any, dsn: str) -> Iterator[list[str]]:
     for engine, make in (("postgres", postgres), ("qdrant", qdrant), ("milvus", milvus), ("lance", lance),
                          ("arrow", arrow)):  # fmt: skip
         part = X[:QDRANT_ROWS] if engine == "qdrant" else X
@@ -66,12 +66,12 @@ def rows(X: np.ndarray, model: Any, dsn: str) -> Iterator[list[str]]:
             copied = ConceptSearch(
                 Collection.create(Path(folder) / "copy", part, engine=own, engine_options=given), model
             )
-            picked = np.random.default_rng(0).choice(len(part), QUERIES, replace=False)
+            picked = np.random.default_rng(0).choice(np.flatnonzero(Y[: len(part)].any(axis=1)), QUERIES, replace=False)
             concepts = [str(name) for name in model.concept_names_]
             found: dict[str, list[float]] = {"whole": [], "concept": []}
             times: dict[str, list[float]] = {"plain": [], "whole": [], "concept": [], "copy": []}
-            for i, row in enumerate(picked):
-                for what, more in (("whole", {}), ("concept", {"concept": concepts[i % len(concepts)]})):
+            for row in picked:
+                for what, more in (("whole", {}), ("concept", {"concept": concepts[np.flatnonzero(Y[row])[0]]})):
                     best = {hit.id for hit in exact.search(part[row], k=K, **more)}
                     hits, took = timed(partial(ids, there, part[row], **more))
                     times[what].append(took)
