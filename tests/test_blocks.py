@@ -403,3 +403,25 @@ def test_a_checkpoint_of_another_fit_or_of_nothing_is_refused(tmp_path):
         assert path.read_bytes() == damaged
     with pytest.raises(FileNotFoundError, match="no checkpoint can be written"):
         ConceptSubspaces(3, center=False).fit(X, Y, checkpoint=tmp_path / "nowhere" / "state")
+
+
+@pytest.mark.parametrize("form", ["csr_matrix", "csc_matrix", "csr_array", "coo_matrix"])
+def test_a_sparse_matrix_is_dense_a_block_at_a_time(form):
+    from scipy import sparse
+
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((60, 8)) < 0.4, rng.standard_normal((60, 8)), 0).astype(np.float32)
+    y = np.arange(60) % 2
+    blocks = Blocks(getattr(sparse, form)(X), rows=7)
+    assert max(len(block) for block in blocks) == 7
+    np.testing.assert_array_equal(np.concatenate(list(blocks)), X)
+    assert (blocks.shape, blocks.dtype) == ((60, 8), np.float32)
+    dense = Blocks(X, rows=7)
+    made = [ConceptSubspaces(2, random_state=0, max_iter=3).fit(rows, y) for rows in (blocks, dense)]
+    np.testing.assert_array_equal(made[0].atoms_, made[1].atoms_)
+    np.testing.assert_array_equal(
+        np.concatenate(list(made[0].predict_proba(blocks))), np.concatenate(list(made[1].predict_proba(dense)))
+    )
+    X[13, 2] = np.nan
+    with pytest.raises(ValueError, match="Row 13 has a value that is not finite"):
+        list(Blocks(sparse.csr_matrix(X), rows=7))

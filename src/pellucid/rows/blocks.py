@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from pellucid._core.extras import require
 from pellucid._core.tables import as_rows
@@ -48,11 +49,11 @@ class Blocks:
 
     Parameters
     ----------
-    source : array-like, dask.array, str or Path
+    source : array-like, sparse matrix, dask.array, str or Path
         Rows (n, d), or images (n, height, width) or (n, height, width, channels): an array, a memory map, a
         ``dask.array``, a data frame or an Arrow table with a column of vectors, or a path that
         :func:`pellucid.vectors.read` takes. Parquet files are read in their row groups, of which no more than a block
-        is held.
+        is held; of a sparse matrix no more than a block is dense.
     column : str or None, default=None
         As for :func:`pellucid.vectors.read`.
     rows : int or None, default=None
@@ -110,6 +111,8 @@ class Blocks:
             self.parts, each, dtype = dask_parts(source)
         elif isinstance(source, (str, os.PathLike)):
             self.parts, each, dtype = file_parts(Path(source), column, rows, {"columns": columns, "exclude": exclude})
+        elif sparse.issparse(source):
+            self.parts, each, dtype = array_parts(source.tocsr(), rows)
         else:
             self.parts, each, dtype = array_parts(np.asanyarray(as_rows(source)), rows)
         self.shape: tuple[int, ...] = (sum(part.rows for part in self.parts), *each)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from pellucid import vectors
 from pellucid._core.checks import first_not_finite
@@ -54,12 +55,12 @@ def _together(n_blocks: int) -> int:
 def array_parts(array: Array, rows: int | None) -> tuple[list[Part], Each, np.dtype[Any]]:
     dtype = _working(array)
     rows = rows or _default_rows(math.prod(array.shape[1:]))
-    size = rows * _together(-(-len(array) // rows))
+    count = array.shape[0]  # a sparse matrix has no len
+    size = rows * _together(-(-count // rows))
     parts = []
-    for start in range(0, len(array), size):
-        here = array[start : start + size]
+    for start in range(0, count, size):
         source = _where(array, start, start + size)
-        parts.append(Part(start, len(here), partial(_array_blocks, source, rows, start, dtype)))
+        parts.append(Part(start, min(size, count - start), partial(_array_blocks, source, rows, start, dtype)))
     return parts, array.shape[1:], dtype
 
 
@@ -79,8 +80,9 @@ def _array_blocks(source: Any, rows: int, first: int, dtype: np.dtype[Any]) -> I
     if isinstance(source, tuple):
         name, kind, offset, shape, start, stop = source
         source = np.memmap(name, kind, "r", offset, shape)[start:stop]
-    for start in range(0, len(source), rows):
-        yield checked(source[start : start + rows], first + start, dtype)
+    for start in range(0, source.shape[0], rows):
+        block = source[start : start + rows]
+        yield checked(block.toarray() if sparse.issparse(block) else block, first + start, dtype)
 
 
 def file_parts(
