@@ -38,7 +38,7 @@ def illustration(results: Path) -> None:
     X[:2] = [[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
     W = X / lengths / np.exp(log_symmetric_length(lengths[:, 0], 1.0))[:, None]
-    model = IsometryPursuit().fit(X)
+    model = IsometryPursuit(second_stage="candidates").fit(X)
     figure, panels = plt.subplots(2, 3, figsize=(10.5, 6.6), layout="constrained")
     for panel, V, title in (
         (panels[0, 0], X, "rows of X"),

@@ -21,6 +21,7 @@ from pellucid.selection.losses import BASIS_PURSUIT, ISOMETRY, log_loss, log_sym
 from pellucid.selection.search import EQUAL, Choice, Objective, best_choice, branch_and_bound, exhaustive, greedy, swap
 
 GOLDEN = Path(__file__).parent / "golden" / "isometry_pursuit.safetensors"
+GO_ON = np.zeros(1, dtype=np.int64)  # nobody asks a kernel to stop
 
 
 @parametrize_with_checks([IsometryPursuit(), IsometryPursuit(second_stage="global", penalty=0.1)])
@@ -108,14 +109,14 @@ def test_losses_of_subsets_of_one_more_and_of_exchanges_are_those_of_the_formula
 
     chosen, others = subsets[0], np.setdiff1d(np.arange(n), subsets[0])
     before, losses = chosen[:-1].copy(), np.full(n, -1.0)
-    kernels.losses_of_one_more(X, before, kind, power, 1, n, losses)
+    kernels.losses_of_one_more(X, before, kind, power, 1, n, GO_ON, losses)
     assert losses[0] == -1  # not asked for
     for p in range(1, n):
         if p not in before:
             assert losses[p] == log_loss(X, np.array([[*before, p]]), kind, power)[0]
 
     places = np.zeros(2, dtype=np.int64)
-    found = kernels.best_exchange(X, chosen, kind, power, places)
+    found = kernels.best_exchange(X, chosen, kind, power, GO_ON, places)
     trials = [(out, p) for out in range(size) for p in others]
     if not trials:
         assert found == np.inf
@@ -132,9 +133,9 @@ def test_columns_that_there_are_not_have_an_infinite_loss():
     X = np.eye(3)
     np.testing.assert_array_equal(log_loss(X, np.array([[0, 3], [-1, 0]]), ISOMETRY, 1.0), np.inf)
     losses, places = np.zeros(3), np.zeros(2, dtype=np.int64)
-    kernels.losses_of_one_more(X, np.array([7]), ISOMETRY, 1.0, -5, 9, losses)
+    kernels.losses_of_one_more(X, np.array([7]), ISOMETRY, 1.0, -5, 9, GO_ON, losses)
     np.testing.assert_array_equal(losses, np.inf)
-    assert kernels.best_exchange(X, np.array([0, -2]), ISOMETRY, 1.0, places) == np.inf
+    assert kernels.best_exchange(X, np.array([0, -2]), ISOMETRY, 1.0, GO_ON, places) == np.inf
 
 
 def test_columns_that_depend_on_each_other_have_an_enormous_loss():
@@ -183,7 +184,7 @@ def test_branch_and_bound_goes_as_it_is_written_and_breaks_ties_in_order(D, more
     if rough:  # many columns of the same loss
         X = X[rng.integers(0, 3 * D, D + more) % (D + more)]
     objective = Objective(X, D, kind, 1.0, 1.0 if kind == ISOMETRY else 1 / np.linalg.norm(X, axis=1).max())
-    start = Choice(np.arange(D), np.inf, 0, False)
+    start = Choice(np.arange(D), np.inf, 0)
     found, (columns, value, seen) = branch_and_bound(objective, start, 10**7), plain_branches(objective, start)
     np.testing.assert_array_equal(found.columns, columns)
     assert found.log_loss == value
@@ -232,7 +233,7 @@ def test_the_two_figures_of_the_paper_on_iris_and_wine():
     for seed in range(25):
         for name, load, D in (("iris", load_iris, 4), ("wine", load_wine, 6)):
             X = replicate(load, D, seed)
-            model = IsometryPursuit().fit(X)
+            model = IsometryPursuit(second_stage="candidates").fit(X)
             greedy_loss = float(isometry_loss(X[greedy_isometry(X)]))
             assert model.optimal_
             assert model.duality_gap_ < 1e-12
@@ -248,14 +249,14 @@ def test_the_two_figures_of_the_paper_on_iris_and_wine():
 def test_the_global_search_is_never_worse_than_either():
     for seed in range(10):
         X = replicate(load_iris, 4, seed)
-        both = IsometryPursuit().fit(X).loss_, float(isometry_loss(X[greedy_isometry(X)]))
+        both = IsometryPursuit(second_stage="candidates").fit(X).loss_, float(isometry_loss(X[greedy_isometry(X)]))
         best = IsometryPursuit(second_stage="global").fit(X)
         assert best.loss_ <= min(both) * (1 + 1e-12)
         assert best.optimal_
         np.testing.assert_array_equal(best.selected_, brute_isometry(X))
 
 
-@pytest.mark.parametrize("stage", ["auto", "exhaustive", "swap", "global"])
+@pytest.mark.parametrize("stage", ["auto", "candidates", "exhaustive", "swap", "global"])
 @pytest.mark.parametrize("loss", ["isometry", "basis_pursuit"])
 def test_every_second_stage_returns_a_loss_that_is_its_choices(stage, loss):
     X = replicate(load_wine, 4, 3)
@@ -273,7 +274,7 @@ def test_every_second_stage_returns_a_loss_that_is_its_choices(stage, loss):
 def test_section_6_4_two_stages_reach_the_global_optimum_of_the_basis_pursuit_loss():
     for seed in range(6):
         X = replicate(load_iris, 4, seed)[:15]
-        two = IsometryPursuit(second_stage_loss="basis_pursuit").fit(X)
+        two = IsometryPursuit(second_stage_loss="basis_pursuit", second_stage="candidates").fit(X)
         everywhere = IsometryPursuit(second_stage_loss="basis_pursuit", second_stage="global").fit(X)
         assert two.loss_ == pytest.approx(everywhere.loss_, rel=1e-9)
 
@@ -449,9 +450,47 @@ def test_exhaustive_search_refuses_what_nobody_would_wait_for():
 
 def test_same_seed_same_choice_where_nothing_is_proven():
     X = np.random.default_rng(0).standard_normal((300, 8))
-    one, other = (IsometryPursuit(max_subsets=100, random_state=3).fit(X) for _ in range(2))
+    one, other = (IsometryPursuit(max_subsets=100, max_seconds=None, random_state=3).fit(X) for _ in range(2))
     assert not one.optimal_
     np.testing.assert_array_equal(one.selected_, other.selected_)
+
+
+def test_the_default_is_the_best_of_all_where_rows_are_few():
+    for seed in range(5):
+        X = replicate(load_iris, 4, seed)
+        model = IsometryPursuit(max_seconds=None).fit(X)
+        assert model.optimal_
+        assert model.bound_ == model.loss_
+        np.testing.assert_array_equal(model.selected_, brute_isometry(X))
+
+
+@pytest.mark.parametrize("shape", [(3000, 12), (120, 60)])
+def test_a_search_ends_in_time_with_a_bound(shape):
+    X = np.random.default_rng(1).standard_normal(shape)
+    model = IsometryPursuit(max_seconds=0.05, random_state=0).fit(X)
+    assert not model.optimal_
+    assert shape[1] <= model.bound_ < model.loss_ < np.inf  # orthonormal rows would cost 1 each
+    assert model.loss_ == pytest.approx(float(isometry_loss(X[model.selected_])))
+    assert len(set(model.selected_)) == shape[1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_bound_is_one_whenever_the_search_ends(seed):
+    """Some losses are allowed, all choices are tried: the best is not below the bound, nor above what was found."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((14, 4))
+    best = exhaustive(Objective(X, 4, ISOMETRY, 1.0, 1.0), 10**6).log_loss
+    for losses in (1, 20, 60, 200, 10**6):
+        objective = Objective(X, 4, ISOMETRY, 1.0, 1.0)
+        found = branch_and_bound(objective, greedy(objective), losses)
+        assert found.log_bound <= best + 1e-9 <= found.log_loss + 2e-9
+    assert found.proven
+    halted = Objective(X, 4, ISOMETRY, 1.0, 1.0, np.ones(1, dtype=np.int64))
+    start = greedy(halted)
+    assert len(set(start.columns)) == 4
+    found = branch_and_bound(halted, start, 10**6)
+    assert found.log_bound <= best + 1e-9
+    assert not found.proven
 
 
 # files

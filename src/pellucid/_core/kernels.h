@@ -150,12 +150,13 @@ EXPORTED int64_t KERNEL(log_losses)(int64_t n, int64_t D, int64_t count, int64_t
                                     double losses[count]);
 EXPORTED int64_t KERNEL(losses_of_one_more)(int64_t n, int64_t D, int64_t count, const double columns[n * D],
                                             const int64_t chosen[count], int64_t kind, double power, int64_t start,
-                                            int64_t stop, double losses[n]);
+                                            int64_t stop, const int64_t halt[1], double losses[n]);
 EXPORTED double KERNEL(best_exchange)(int64_t n, int64_t D, int64_t size, const double columns[n * D],
-                                      const int64_t chosen[size], int64_t kind, double power, int64_t places[2]);
+                                      const int64_t chosen[size], int64_t kind, double power, const int64_t halt[1],
+                                      int64_t places[2]);
 EXPORTED int64_t KERNEL(search_branches)(int64_t n, int64_t D, int64_t size, const double columns[n * D], int64_t kind,
                                           double power, double floor_, double equal, int64_t most_losses,
-                                          int64_t best[size], double log_loss[1]);
+                                          const int64_t halt[1], int64_t best[size], double log_loss[2]);
 
 /* solvers */
 EXPORTED void KERNEL(to_unit_diagonal)(int64_t m, const double G[m * m], double ridge, double scaled[m * m],

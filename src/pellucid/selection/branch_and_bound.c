@@ -31,14 +31,21 @@ static void sort(double *losses, int64_t *columns, int64_t n, double *spare_loss
     }
 }
 
-/* Losses of the open columns of a depth beside those chosen before; columns beyond the bound are dropped. */
-static void weigh(const Losses *l, const Open *o, int64_t *chosen, int64_t depth, double floor_, double limit) {
+/* Losses of the open columns of a depth beside those chosen before; columns beyond the bound are dropped. Once somebody
+   sets `halt`, columns that were not looked at are taken to cost the least that they can. */
+static void weigh(const Losses *l, const Open *o, int64_t *chosen, int64_t depth, double floor_, double limit,
+                  const int64_t *halt) {
     int64_t *columns = o->columns + depth * o->n, kept = 0;
     double *losses = o->losses + depth * o->n;
+    double before = depth ? o->losses[(depth - 1) * o->n + o->next[depth - 1] - 1] : -INFINITY;
+    double least = bound(before, 1, floor_);
     for (int64_t i = 0; i < o->count[depth]; i++) {
         chosen[depth] = columns[i];
-        take_column(l, chosen, depth + 1, depth);
-        double loss = log_loss_of(l, depth + 1);
+        double loss = least;
+        if (!is_set(halt)) {
+            take_column(l, chosen, depth + 1, depth);
+            loss = log_loss_of(l, depth + 1);
+        }
         if (bound(loss, l->most - depth - 1, floor_) < limit) columns[kept] = chosen[depth], losses[kept++] = loss;
     }
     o->count[depth] = kept, o->next[depth] = 0;
@@ -47,11 +54,13 @@ static void weigh(const Losses *l, const Open *o, int64_t *chosen, int64_t depth
 
 /* Depth first, the most promising column first. One of the `left` columns to come is at least the left-th of the open
    ones, which bounds the node. `best` and `log_loss` become those of a choice that is better by more than `equal`, if there
-   is one. Returns the losses computed; if they are more than `most_losses` the search has ended before its time. */
+   is one; `log_loss[1]` is what no choice has less than. Returns the losses computed; the search ends before its time once
+   they are more than `most_losses` or somebody sets `halt`, and says so by a bound that is below the loss. */
 EXPORTED int64_t KERNEL(search_branches)(int64_t n, int64_t D, int64_t size, const double *columns, int64_t kind,
-                                          double power, double floor_, double equal, int64_t most_losses, int64_t *best,
-                                          double *log_loss) {
+                                          double power, double floor_, double equal, int64_t most_losses,
+                                          const int64_t *halt, int64_t *best, double *log_loss) {
     Losses l;
+    double unseen = INFINITY; /* what no choice has less than that was not looked at */
     int64_t seen = 0, *places = ROOM(int64_t, size * n + 3 * size + n);
     double *losses = ROOM(double, size * n + n);
     bool got = prepare_losses(&l, columns, n, D, size, kind, power) && places && losses;
@@ -66,8 +75,8 @@ EXPORTED int64_t KERNEL(search_branches)(int64_t n, int64_t D, int64_t size, con
             int64_t *open = o.columns + depth * n;
             if (fresh) {
                 seen += o.count[depth];
-                weigh(&l, &o, chosen, depth, floor_, *log_loss - equal);
-                if (left == 1) {
+                weigh(&l, &o, chosen, depth, floor_, *log_loss - equal, halt);
+                if (left == 1 && !is_set(halt)) {
                     if (o.count[depth]) {
                         chosen[depth] = open[0];
                         memcpy(best, chosen, (size_t)size * sizeof(int64_t));
@@ -76,7 +85,14 @@ EXPORTED int64_t KERNEL(search_branches)(int64_t n, int64_t D, int64_t size, con
                     o.count[depth] = 0;
                 }
                 fresh = false;
-                if (seen > most_losses) break;
+                if (seen > most_losses || is_set(halt)) {
+                    for (int64_t d = 0; d <= depth; d++) {
+                        int64_t last = o.next[d] + size - d - 1;
+                        if (last >= o.count[d]) continue;
+                        unseen = smaller(unseen, bound(o.losses[d * n + last], size - d - 1, floor_));
+                    }
+                    break;
+                }
             }
             int64_t at = o.next[depth], last = at + left - 1;
             /* the columns to come are this one and left − 1 later ones, of which one is no better than the last of them */
@@ -93,6 +109,7 @@ EXPORTED int64_t KERNEL(search_branches)(int64_t n, int64_t D, int64_t size, con
             fresh = true;
         }
     }
+    log_loss[1] = smaller(unseen, log_loss[0]);
     let_go_losses(&l), free(places), free(losses);
     return got ? seen : NO_MEMORY;
 }

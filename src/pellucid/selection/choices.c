@@ -18,10 +18,11 @@ EXPORTED int64_t KERNEL(log_losses)(int64_t n, int64_t D, int64_t count, int64_t
     return 0;
 }
 
-/* Logarithms of the losses of the chosen columns and each one from `start` to `stop`. */
+/* Logarithms of the losses of the chosen columns and each one from `start` to `stop`; infinite from where somebody set
+   `halt`. */
 EXPORTED int64_t KERNEL(losses_of_one_more)(int64_t n, int64_t D, int64_t count, const double *columns,
                                             const int64_t *chosen, int64_t kind, double power, int64_t start,
-                                            int64_t stop, double *losses) {
+                                            int64_t stop, const int64_t *halt, double *losses) {
     Losses l;
     int64_t *trial = ROOM(int64_t, count + 1);
     bool got = prepare_losses(&l, columns, n, D, count + 1, kind, power) && trial;
@@ -30,6 +31,8 @@ EXPORTED int64_t KERNEL(losses_of_one_more)(int64_t n, int64_t D, int64_t count,
         memcpy(trial, chosen, (size_t)count * sizeof(int64_t));
         for (int64_t i = 0; there && i < count; i++) take_column(&l, trial, i + 1, i);
         for (int64_t p = larger_int(start, 0); p < smaller_int(stop, n); p++) {
+            losses[p] = INFINITY;
+            if (is_set(halt)) continue;
             trial[count] = p;
             if (there) take_column(&l, trial, count + 1, count);
             losses[p] = there ? log_loss_of(&l, count + 1) : INFINITY;
@@ -41,9 +44,9 @@ EXPORTED int64_t KERNEL(losses_of_one_more)(int64_t n, int64_t D, int64_t count,
 
 /* The exchange of one chosen column for another that makes the smallest loss, the first of equal ones: `places` receives
    where the one that goes stands among the chosen, and the one that comes. Returns the logarithm of the loss, infinite if
-   there is no exchange. */
+   there is no exchange; the best so far once somebody sets `halt`. */
 EXPORTED double KERNEL(best_exchange)(int64_t n, int64_t D, int64_t size, const double *columns, const int64_t *chosen,
-                                      int64_t kind, double power, int64_t *places) {
+                                      int64_t kind, double power, const int64_t *halt, int64_t *places) {
     Losses l;
     int64_t *trial = ROOM(int64_t, size);
     bool *inside = ROOM(bool, n);
@@ -56,8 +59,8 @@ EXPORTED double KERNEL(best_exchange)(int64_t n, int64_t D, int64_t size, const 
             inside[chosen[i]] = true;
             take_column(&l, trial, i + 1, i);
         }
-        for (int64_t out = 0; out < size; out++) {
-            for (int64_t p = 0; p < n; p++) {
+        for (int64_t out = 0; out < size && !is_set(halt); out++) {
+            for (int64_t p = 0; p < n && !is_set(halt); p++) {
                 if (inside[p]) continue;
                 trial[out] = p;
                 take_column(&l, trial, size, out);

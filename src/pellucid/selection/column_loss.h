@@ -11,6 +11,9 @@
 /* columns whose products have eigenvalues this far apart depend on each other */
 #define DEPENDENT 1e-15
 
+/* Whether another thread has set a flag. */
+static inline bool is_set(const int64_t *flag) { return *(const volatile int64_t *)flag != 0; }
+
 /* Losses of at most `most` of the columns (n, D), whose inner products stand in `products`, rows `most` apart. */
 typedef struct {
     int64_t n, D, most, kind;

@@ -6,7 +6,9 @@ Inside, where the paper's formulas stand, columns stay columns.
 
 from __future__ import annotations
 
+import time
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,7 +27,7 @@ from pellucid._core.tables import as_rows
 from pellucid.rows import Blocks, is_lazy
 from pellucid.selection.blockwise import BlockColumns
 from pellucid.selection.losses import BASIS_PURSUIT, ISOMETRY, column_lengths, log_symmetric_length
-from pellucid.selection.search import Choice, Objective, best_choice, exhaustive, greedy, swap
+from pellucid.selection.search import Choice, Objective, best_choice, exhaustive, greedy, swap, time_limit
 from pellucid.solvers.basis_pursuit import basis_pursuit
 from pellucid.solvers.design import Columns
 
@@ -37,6 +39,8 @@ RANK = 1e-12
 LARGEST_LOG = 600.0
 # more subsets than anyone will wait for
 UNLIMITED = 2**62
+# losses of one round of exchanges over all rows, beyond which "auto" keeps to the candidates
+LOOKED_AT = 100_000
 
 
 class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMixin, BaseEstimator):
@@ -56,10 +60,13 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         share of the smallest for which β = 0 (for noisy rows: fewer are used).
     tol : float, default=1e-9
         Relative duality gap of stage one.
-    second_stage : {"auto", "exhaustive", "swap", "global"}, default="auto"
+    second_stage : {"auto", "candidates", "exhaustive", "swap", "global"}, default="auto"
         How to search for the best choice:
 
-        - "auto": the candidates by branch and bound, and where that takes too long by swaps;
+        - "auto": as "global" where rows are few enough for it (k times their number at most 100 000), else as
+          "candidates";
+        - "candidates": the paper's second stage, the rows that stage one uses, by branch and bound, and where that
+          takes too long by swaps;
         - "exhaustive": every subset of them;
         - "swap": only exchange rows;
         - "global": all rows, starting from what stage one and greedy search find, so it is never worse than either.
@@ -67,6 +74,9 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         "isometry" (Eq. 6), or the ‖β‖₁,₂ of the chosen rows (section 6.4).
     max_subsets : int, default=10_000_000
         How many losses stage two may compute before it gives up the proof.
+    max_seconds : float or None, default=5.0
+        How long stage two may take before it ends with the best that it has, and with ``bound_`` for what is not
+        proven. A fit that this stops may differ from the next one; None leaves it to ``max_subsets``.
     random_state : int, RandomState or None, default=None
         For the random starts of stage two where nothing is proven.
 
@@ -78,8 +88,10 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         The chosen rows.
     loss_ : float
         Their loss.
+    bound_ : float
+        No choice of as many rows has a smaller loss, among the rows that stage two looked at.
     optimal_ : bool
-        Whether it is proven that no other choice, among the candidates (or all rows), has a smaller loss.
+        Whether that is the loss of the choice, so that none of those is better.
     candidates_ : ndarray of int
         Rows that some optimal solution of stage one uses, ascending.
     min_norm_support_ : ndarray of int
@@ -119,9 +131,10 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         "power": [Interval(Real, 0, None, closed="neither")],
         "penalty": [Interval(Real, 0, 1, closed="left")],
         "tol": [Interval(Real, 0, 1, closed="neither")],
-        "second_stage": [StrOptions({"auto", "exhaustive", "swap", "global"})],
+        "second_stage": [StrOptions({"auto", "candidates", "exhaustive", "swap", "global"})],
         "second_stage_loss": [StrOptions({"isometry", "basis_pursuit"})],
         "max_subsets": [Interval(Integral, 1, None, closed="left")],
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
     }
     _fitted_arrays: ClassVar[dict[str, Fitted]] = {
@@ -138,9 +151,12 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         "n_samples_seen_": int,
         "rank_": int,
         "loss_": float,
+        "bound_": float,
         "optimal_": bool,
         "duality_gap_": float,
     }
+
+    _lacking_values: ClassVar[dict[str, Any]] = {"bound_": 0.0}  # which files of 0.1.0.dev0 lack
 
     def __init__(
         self,
@@ -151,6 +167,7 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         second_stage: str = "auto",
         second_stage_loss: str = "isometry",
         max_subsets: int = 10_000_000,
+        max_seconds: float | None = 5.0,
         random_state: Any = None,
     ) -> None:
         self.power = power
@@ -159,6 +176,7 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         self.second_stage = second_stage
         self.second_stage_loss = second_stage_loss
         self.max_subsets = max_subsets
+        self.max_seconds = max_seconds
         self.random_state = random_state
 
     def fit(self, X: Any, y: object = None) -> IsometryPursuit:
@@ -215,6 +233,7 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         shift = space.log_enlarge if self.second_stage_loss == "basis_pursuit" else 0.0
         with np.errstate(over="ignore"):
             self.loss_ = float(np.exp(choice.log_loss + shift))
+            self.bound_ = self.loss_ if choice.proven else float(np.exp(choice.log_bound + shift))
         self.optimal_ = choice.proven
         if 1 < self.rank_ == self.n_samples_seen_ < self.n_features_in_:
             warnings.warn(
@@ -277,17 +296,28 @@ class IsometryPursuit(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedMi
         """The choice, as positions in the columns that it was made from, and those columns."""
         kind = BASIS_PURSUIT if self.second_stage_loss == "basis_pursuit" else ISOMETRY
         among = space.objective(self.candidates_, kind)
-        rng = check_random_state(self.random_state)
+        rng, begun = check_random_state(self.random_state), time.monotonic()
         if self.second_stage == "exhaustive":
             return exhaustive(among, self.max_subsets), self.candidates_
-        if self.second_stage == "swap":
-            return swap(among, greedy(among).columns, self.max_subsets), self.candidates_
-        choice = best_choice(among, self.max_subsets, rng)
-        if self.second_stage == "auto":
+        every = self.second_stage == "global" or self._looks_at_all(space, among)
+        # the candidates' best is where the search of all rows starts, so that half of the time is enough for it
+        share = None if self.max_seconds is None else self.max_seconds / (2 if every else 1)
+        with time_limit(share) as halt, time_limit(share and share / 2) as proof:
+            among = replace(among, halt=halt)
+            if self.second_stage == "swap":
+                return swap(among, greedy(among).columns, self.max_subsets), self.candidates_
+            choice = best_choice(among, self.max_subsets, rng, halt_proof=proof)
+        if not every:
             return choice, self.candidates_
-        everywhere = space.objective(space.nonzero, kind, among.size)
+        left = None if self.max_seconds is None else self.max_seconds - (time.monotonic() - begun)
         start = np.searchsorted(space.nonzero, self.candidates_[choice.columns])
-        return best_choice(everywhere, self.max_subsets, rng, (start,)), space.nonzero
+        with time_limit(left) as halt, time_limit(left and left / 2) as proof:
+            everywhere = replace(space.objective(space.nonzero, kind, among.size), halt=halt)
+            return best_choice(everywhere, self.max_subsets, rng, (start,), proof), space.nonzero
+
+    def _looks_at_all(self, space: Normalised, among: Objective) -> bool:
+        """Whether "auto" searches all rows, of which there are then few enough to be held."""
+        return self.second_stage == "auto" and among.size * len(space.nonzero) <= LOOKED_AT
 
     @property
     def coef_(self) -> csr_array:
