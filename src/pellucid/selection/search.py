@@ -179,8 +179,8 @@ def best_choice(
     starts: tuple[Ints, ...] = (),
     halt_proof: Ints | None = None,
 ) -> Choice:
-    """Greedy and swaps for a good start, then branch and bound as far as it is allowed (``halt_proof`` ends that alone);
-    if it does not finish, swaps from there and from random starts."""
+    """Greedy and swaps for a good start, then branch and bound as far as it is allowed (``halt_proof`` ends that
+    alone); if it does not finish, swaps from there and from random starts."""
     first = [greedy(objective).columns, *starts]
     tried = [swap(objective, start, max_evaluations) for start in first]
     incumbent = min(tried, key=lambda choice: choice.log_loss)
