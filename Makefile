@@ -12,7 +12,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # the lowest versions that pyproject.toml allows, and the newest there are; each in a .venv of its own
-EXTRAS := search,plots,explore,anndata,dask,lance,postgres,milvus,qdrant
+EXTRAS := search,plots,explore,anndata,dask,lance,postgres,milvus,qdrant,langchain,llama-index,haystack,mcp
 comma := ,
 
 test-lowest:

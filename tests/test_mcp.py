@@ -20,6 +20,7 @@ from support.waiting import PATIENCE, until
 mcp = pytest.importorskip("mcp", reason="the mcp extra is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 from mcp import Client, StdioServerParameters  # noqa: E402
+from mcp.client.stdio import stdio_client  # noqa: E402
 
 from pellucid.integrations.mcp import SHOWN, create_server, http_app  # noqa: E402
 
@@ -232,7 +233,7 @@ def command(search, *more):
 def test_over_standard_streams(search):
     program, *arguments = command(search)
     (found,) = asked(
-        StdioServerParameters(command=program, args=arguments),
+        stdio_client(StdioServerParameters(command=program, args=arguments)),
         ("search", {"query": "a question", "concept": "a", "k": 4}),
     )
     wanted = [hit.id for hit in search.search("a question", "a", k=4)]
