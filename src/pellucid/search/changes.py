@@ -83,8 +83,9 @@ def _candidates(case: Case, causes: list[Cause]) -> Iterator[tuple[str, dict[str
     )  # fmt: skip
     if options.get("where") is not None:
         yield "drop the filter", {"where": None}
+    engine = getattr(search.collection, "engine", None)  # an attached table filters in its own language
     for cause in causes:
-        if cause.kind == "source" and options.get("where") is None:
+        if cause.kind == "source" and options.get("where") is None and engine is not None:
             column, _, value = str(cause.about).partition("=")
             told = next((item[column] for item in ranking.top_items if str(item.get(column)) == value), value)
             yield f"leave out {column} {value!r}", {"where": search.collection.leaving_out(column, told)}
