@@ -164,6 +164,20 @@ def test_nothing_found_is_a_sentence(model):
         model.fit(np.array(list(np.ndindex(2, 2, 2))) * [3.0, 2.0, 1.0])
 
 
+def test_branches_differ_without_simplicity_too():
+    X = planted(24, 4, 30, 0.3, 5)[0]
+    one, four = (IterativeAssignment(n, simplicity=0.0, random_state=0).fit(X).concepts_ for n in (1, 4))
+    assert {row.tobytes() for row in one.T} != {row.tobytes() for row in four.T}
+    quiet = IterativeAssignment(4, branch_noise=0.0, random_state=0).fit(X)
+    np.testing.assert_array_equal(quiet.concepts_, IterativeAssignment().fit(X).concepts_)
+
+
+def test_a_tree_is_found_from_any_number_of_first_items():
+    X = np.array([[1, 0, 1, 0, 0, 0], [1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 1, 0, 0, 0, 1]], dtype=float)
+    for count in (2, 3, 4, 14):
+        assert IterativeAssignment(n_first=count).fit(X).cka_ > 0.999
+
+
 def test_a_loaded_model_reads_the_same(many, tmp_path):
     model, _, new = many
     persistence.save(model, tmp_path / "many.safetensors")

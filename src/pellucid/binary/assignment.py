@@ -15,7 +15,7 @@ from pellucid._core.saved import Fitted
 from pellucid._core.threads import one_blas_thread
 from pellucid.binary.base import BinaryModel
 from pellucid.binary.bits_and_components import oriented, unique_columns
-from pellucid.binary.incremental import FIRST, Assignment, all_cuts
+from pellucid.binary.incremental import FIRST, Assignment, Noise, all_cuts
 from pellucid.binary.packed_bits import Bits
 from pellucid.binary.significance import certain
 from pellucid.binary.weights import fit_weights, strongest_first
@@ -36,6 +36,10 @@ class IterativeAssignment(BinaryModel):
     n_branches : int, default=1
         Runs whose concepts are weighed together at the end. The first is deterministic, the others add Gaussian noise
         to the sparsity term.
+    branch_noise : float, default=0.5
+        Size of that noise, on the scale of ``simplicity``, on which it does not depend.
+    n_first : int, default=6
+        All cuts of so many first items, 2 to the power of one less, are weighed at once.
     sparsity : float, default=1e-5
         The λ of Eq. 3, on kernels of unit norm, in the fit of the weights at the end.
     order : {"given", "nearest", "random"}, default="given"
@@ -109,9 +113,12 @@ class IterativeAssignment(BinaryModel):
         **BinaryModel._fitted_arrays,
         "items_": Fitted("f", ("items", "n_features_in_")),
     }
+    _lacking_params: ClassVar[dict[str, Any]] = {"branch_noise": 0.5, "n_first": FIRST}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BinaryModel._parameter_constraints,
         "n_branches": [Interval(Integral, 1, None, closed="left")],
+        "branch_noise": [Interval(Real, 0, None, closed="left")],
+        "n_first": [Interval(Integral, 2, 14, closed="both")],
         "order": [StrOptions({"given", "nearest", "random"})],
         "min_weight": [Interval(Real, 0, 1, closed="left")],
         "simplicity": [Interval(Real, 0, None, closed="left")],
@@ -121,6 +128,8 @@ class IterativeAssignment(BinaryModel):
         self,
         n_branches: int = 1,
         *,
+        branch_noise: float = 0.5,
+        n_first: int = 6,
         sparsity: float = 1e-5,
         order: str = "given",
         min_weight: float = 0.02,
@@ -130,6 +139,8 @@ class IterativeAssignment(BinaryModel):
         random_state: Any = None,
     ) -> None:
         self.n_branches = n_branches
+        self.branch_noise = branch_noise
+        self.n_first = n_first
         self.sparsity = sparsity
         self.order = order
         self.min_weight = min_weight
@@ -215,8 +226,9 @@ class IterativeAssignment(BinaryModel):
             order = np.append(np.arange(known), known + self._order(features[known:], rng)).astype(np.int64)
             start = (self.concepts_, self.weights_ / scale**2) if known else None
             settings = float(self.simplicity), float(self.min_weight)
-            noises = [rng if branch else None for branch in range(self.n_branches)]
-            found = [assigned(features, order, *settings, start, noise) for noise in noises]
+            noise = Noise(rng, float(self.branch_noise))
+            noises = [noise if branch else None for branch in range(self.n_branches)]
+            found = [assigned(features, order, *settings, start, each, int(self.n_first)) for each in noises]
             pool = self._needed(features, unique_columns(np.hstack(found)))
             self._finish(spectrum, mean, scale, pool, len(spectrum.values), float(self.sparsity))
             self.items_ = data
@@ -251,12 +263,13 @@ def assigned(
     simplicity: float,
     min_weight: float,
     start: tuple[Bits, Floats] | None = None,
-    noise: np.random.RandomState | None = None,
+    noise: Noise | None = None,
+    n_first: int = FIRST,
 ) -> Bits:
     """Concepts of items that are assigned one after the other, in that order, from all cuts of the first ones, or from
     the concepts that these have and their weights."""
     if start is None:
-        cuts = all_cuts(min(FIRST, len(features)))
+        cuts = all_cuts(min(n_first, len(features)))
         start = cuts, np.zeros(cuts.shape[1])
     state = Assignment(features[order], *start, simplicity, min_weight, noise)
     S = np.empty((len(features), state.run().shape[1]), dtype=np.uint8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +28,13 @@ def all_cuts(n: int) -> Bits:
     return np.vstack([np.zeros((1, len(codes)), dtype=np.uint8), cuts])
 
 
+class Noise(NamedTuple):
+    """Gaussian noise in the rule of a branch, on the scale of ``simplicity``."""
+
+    rng: np.random.RandomState
+    size: float
+
+
 class Assignment:
     """Concepts of the items so far, with what Eq. 3 and Eq. 4 need of them.
 
@@ -40,7 +49,7 @@ class Assignment:
         weights: Floats,
         simplicity: float,
         min_weight: float,
-        noise: np.random.RandomState | None = None,
+        noise: Noise | None = None,
     ) -> None:
         self.items, self.simplicity, self.min_weight, self.noise = items, simplicity, min_weight, noise
         self.S, self.weights = S, weights.astype(np.float64)
@@ -60,9 +69,12 @@ class Assignment:
                 self.refit()
         return self.S
 
+    def unit(self) -> float:
+        """λ = 1 for a kernel of this norm: the weights of n items are of the order of its n-th part."""
+        return float(np.sqrt(self.square)) / len(self.S)
+
     def penalty(self) -> float:
-        """λ for a kernel of this norm: the weights of n items are of the order of its n-th part."""
-        return self.simplicity * float(np.sqrt(self.square)) / len(self.S)
+        return self.simplicity * self.unit()
 
     def refit(self) -> None:
         """Weights by Eq. 3, from those there are, and without the concepts that are too weak."""
@@ -102,10 +114,10 @@ class Assignment:
         # the sparsity term made convex: joining the smaller side costs, joining the larger one pays
         rule = np.where(mean < 0.5, 1.0, -1.0)
         rule[-1] = -1.0
-        if self.noise is not None:
-            rule = rule + self.noise.standard_normal(len(rule))
         z = np.where(mean < 0.5, 0.0, fixed)
         linear += self.penalty() * rule
+        if self.noise is not None:
+            linear += self.unit() * self.noise.size * self.noise.rng.standard_normal(len(rule))
         box_descent(self.counts, sizes, n, False, 4 * t, 2 * t**2, slope, linear, self.weights, z)
         self.square += 2 * t * float(before @ before) + t**2 * k0**2
         self._split(item, z)

@@ -16,14 +16,17 @@ from pellucid.cli.inputs import items_argument, normalise_option, read_items, ti
 SHOWN, EXAMPLES = 20, 4
 # items that the assignment, one after the other, still does in a minute or so
 MANY_ITEMS = 2_000
+# options of the autoencoder alone
+SAMPLING = ("rank", "acceptance", "margin", "max_concepts")
 
 
 @click.command("fit", cls=Writing)
 @items_argument
 @output_option
 @click.option(
-    "--method", type=click.Choice(["autoencoder", "assignment"]), default="autoencoder", show_default=True,
-    help="autoencoder: few concepts shared by many items; assignment: hierarchies, up to some hundred items.",
+    "--method", type=click.Choice(["autoencoder", "assignment", "combined"]), default="autoencoder", show_default=True,
+    help="autoencoder: few concepts shared by many items; assignment: hierarchies, up to some hundred items; "
+    "combined: both at once, which takes longest.",
 )  # fmt: skip
 @click.option("--rank", type=click.IntRange(min=1),
               help="Dimensions in which concepts are searched; read from the data if not given.")  # fmt: skip
@@ -78,18 +81,20 @@ def command(
     found = read_items(vectors, column)
     begun = time.perf_counter()
     # what chooses the concepts has another name and scale where items come one by one
-    name = "simplicity" if method == "assignment" else "sparsity"
+    name = "sparsity" if method == "autoencoder" else "simplicity"
     given: dict[str, Any] = {"center": normalise, **({} if sparsity is None else {name: sparsity})}
     X = found.vectors
-    if method == "assignment":
-        from pellucid.binary import IterativeAssignment
+    if method != "autoencoder":
+        from pellucid.binary import CombinedConcepts, IterativeAssignment
 
         if len(X) > MANY_ITEMS:
             raise click.UsageError(
-                f"There are {counted(len(X))} items, and the assignment is for up to {counted(MANY_ITEMS)}: take the "
+                f"There are {counted(len(X))} items, and this method is for up to {counted(MANY_ITEMS)}: take the "
                 "autoencoder, or a part of them (pellucid select)."
             )
-        model: Any = IterativeAssignment(branches, random_state=seed, **given)
+        model: Any = CombinedConcepts(random_state=seed, **given)
+        if method == "assignment":
+            model = IterativeAssignment(branches, random_state=seed, **given)
     else:
         from pellucid.binary import BinaryAutoencoder
 
@@ -104,10 +109,10 @@ def command(
 
 def refuse_options_of_the_other(ctx: click.Context, method: str) -> None:
     """An option that would be passed over is a misunderstanding."""
-    others = ("branches",) if method == "autoencoder" else ("rank", "acceptance", "margin", "max_concepts")
+    others = [*(["branches"] if method != "assignment" else []), *(SAMPLING if method != "autoencoder" else [])]
     for name in others:
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name.replace('_', '-')} goes with the other --method.")
+            raise click.UsageError(f"--{name.replace('_', '-')} goes with another --method.")
 
 
 def summary(model: Any, names: list[str], output: Path, seconds: float) -> dict[str, Any]:
