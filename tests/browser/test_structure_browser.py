@@ -83,7 +83,7 @@ def test_items_are_added_and_left_out_and_have_an_address(open_page, look):
 
 def test_the_way_from_an_item_and_from_the_lasso(open_page):
     page = open_page("/item?id=scene-2261&concept=plant")
-    page.get_by_role("link", name="structure", exact=True).click()
+    page.get_by_role("link", name="how they differ", exact=True).click()
     page.get_by_role("group", name="Analogram of 12 items").wait_for()
     page.goto(page.url.split("/structure")[0] + "/map?lasso=-1~-1_1~-1_1~1_-1~1&layout=pca")
     page.get_by_role("link", name="draw their structure").click()

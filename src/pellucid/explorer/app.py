@@ -113,6 +113,16 @@ def _add_reading(app: FastAPI, state: State, limits: Limits) -> None:
         value, 1 for the items that have it and 0 for the others."""
         return Octets(_little(state.items.labels(column, value)))
 
+    @app.get("/api/names", response_model=s.MapNames, responses=PROBLEMS)
+    def names(layout: Layout = "pca") -> Any:
+        """What lies thickest where on the map: concepts or clusters from afar, words of the items from near."""
+        return {"names": state.names(layout)}
+
+    @app.get("/api/matches", response_class=Octets, responses=BINARY)
+    def matches(find: Annotated[str, Query(min_length=1, max_length=200)]) -> Octets:
+        """Which items hold that in their id or text: uint16 per row, 1 or 0."""
+        return Octets(_little(state.matching(find)))
+
     @app.get("/api/items", response_model=s.Found, responses=PROBLEMS)
     def items(
         row: Annotated[list[int] | None, Query(description="Rows of the map.")] = None,
@@ -130,10 +140,11 @@ def _add_reading(app: FastAPI, state: State, limits: Limits) -> None:
                 raise ValueError(f"Rows go from 0 to {count - 1}, and at most {limits.k} at a time.")
             rows = row
         elif find is not None:
-            rows = state.find(find, k)
+            rows, total = state.find(find, k)
+            return {"items": [state.items.show(r) for r in rows], "total": total}
         else:
             rows = list(range(min(start, count), min(start + k, count)))
-        return {"items": [state.items.show(r) for r in rows]}
+        return {"items": [state.items.show(r) for r in rows], "total": None}
 
     @app.get("/api/item", response_model=s.Item, responses=PROBLEMS)
     def item(id: s.Id) -> Any:

@@ -96,6 +96,10 @@ class Items:
 
     def find(self, words: str, limit: int) -> list[int]:
         """Rows whose id or text holds what was typed: those whose id begins with it first."""
+        return self.found(words, limit)[0]
+
+    def found(self, words: str, limit: int) -> tuple[list[int], int]:
+        """The same, and how many there are in all."""
         import pyarrow.compute as pc
 
         ids = self.table.column("id")
@@ -107,7 +111,8 @@ class Items:
         first = np.flatnonzero(begins.to_numpy())[:limit]
         ids_first = sorted(first, key=lambda row: len(ids[int(row)].as_py()))
         rest = np.setdiff1d(np.flatnonzero(hit.fill_null(False).to_numpy()), first)[: limit - len(first)]
-        return [int(row) for row in (*ids_first, *rest)]
+        total = int(np.count_nonzero(hit.fill_null(False).to_numpy()))
+        return [int(row) for row in (*ids_first, *rest)], total
 
     def labels(self, name: str, value: str | None) -> NDArray[np.uint16]:
         """Per row which value the column has (NO_LABEL for none), or, with a value, whether it has that one."""

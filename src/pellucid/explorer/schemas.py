@@ -78,6 +78,20 @@ class Item(BaseModel):
 
 class Found(BaseModel):
     items: list[Item]
+    total: int | None = Field(None, description="How many items hold what was typed, listed or not.")
+
+
+class MapName(BaseModel):
+    name: str
+    x: float
+    y: float
+    count: int = Field(description="Items it is for.")
+    level: int = Field(description="0 from afar, 1 from near.")
+    group: int | None = Field(description="Which concept or cluster it names; none for a word.")
+
+
+class MapNames(BaseModel):
+    names: list[MapName] = Field(description="The most telling first, on each level.")
 
 
 class Part(BaseModel):

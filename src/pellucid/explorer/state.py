@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pellucid.explorer.clusters_and_binary import Structure
 from pellucid.explorer.items import Items
 from pellucid.explorer.layout import sample
 from pellucid.explorer.loading import Models, check_dimension
+from pellucid.explorer.names import names_of
 from pellucid.explorer.stability_job import Checking
 from pellucid.explorer.turns import Kept, Turns
 from pellucid.explorer.words import words_of_texts
@@ -162,9 +164,10 @@ class State:
                 "results each takes too long for others: ask for fewer vectors or fewer results."
             )
 
-    def find(self, words: str, k: int) -> list[int]:
+    def find(self, words: str, k: int) -> tuple[list[int], int]:
+        """Rows of the items that hold what was typed, and how many do in all."""
         with self._dear.one():
-            return self.items.find(words, k)
+            return self.items.found(words, k)
 
     def explain(
         self,
@@ -255,6 +258,26 @@ class State:
             labels[column.name] = [(column.values[j], int(counts[j])) for j in order if counts[j]][:20]
         shown = [self.items.show(int(row)) for row in rows[:k]]
         return {"count": len(rows), "items": shown, "shares": mean, "labels": labels}
+
+    def names(self, layout: str) -> list[dict[str, Any]]:
+        """Names for the dense places of a layout: of concepts or clusters, and of the items' own words."""
+        made = self.background.get(layout)
+        codes, groups, kind = None, [], "words"
+        if self.model is not None and self.background.has("shares"):
+            codes, groups, kind = self.strongest(), self.concept_names, "concepts"
+        elif self.models.clusters is not None and self.background.has("clusters"):
+            cards = self.once("cluster cards", self.structure.cluster_cards)["clusters"]
+            codes, groups, kind = self.structure.clusters(), [card["name"] for card in cards], "clusters"
+
+        make = partial(names_of, self.items, made, codes, groups)
+        return self.once(f"names {kind} {layout} {groups}", make)  # type: ignore[no-any-return]
+
+    def matching(self, words: str) -> NDArray[np.uint16]:
+        """Per row whether its id or text holds what was typed."""
+        with self._dear.one():
+            out = np.zeros(len(self.items), dtype=np.uint16)
+            out[self.items.find(words, len(self.items))] = 1
+            return out
 
     def strongest(self) -> NDArray[np.uint16]:
         """Per row the concept of its largest part."""

@@ -4,6 +4,7 @@ import type { Analogram, BinaryConcept, Cluster, Explanation, Hit, Item, Parts }
 import { css, hex, hue, mix } from "./colours";
 import { marks, placed } from "./graph";
 import { percent, signed } from "./format";
+import { bitName } from "./names.svelte";
 import { caption, shared } from "./state.svelte";
 
 const FONT = `font-family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"`;
@@ -194,7 +195,7 @@ export const binaryChart = (title: string, concepts: BinaryConcept[]) =>
   stacks(
     title,
     concepts.map((c) => ({
-      name: `${c.concept} (${c.count})`,
+      name: `${bitName(c.concept)} (${c.count})`,
       parts: [[c.share, OWN]],
       note: c.words.join(", ") || (c.label?.name ?? ""),
     })),

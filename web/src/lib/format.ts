@@ -14,3 +14,13 @@ export const signed = (value: number, digits = 2) => (value < 0 ? "−" : "+") +
 
 /** Thousands set apart by a narrow space. */
 export const many = (n: number) => n.toLocaleString("en-GB").replaceAll(",", "\u202f");
+
+/** A name that came before gets a number; what has none is known by its number alone. */
+export function distinct(names: string[]): string[] {
+  const seen = new Map<string, number>();
+  return Array.from(names, (name = "") => {
+    const times = (seen.get(name) ?? 0) + 1;
+    seen.set(name, times);
+    return !name ? `unnamed ${times}` : times > 1 ? `${name} (${times})` : name;
+  });
+}

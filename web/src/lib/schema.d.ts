@@ -125,6 +125,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Names
+         * @description What lies thickest where on the map: concepts or clusters from afar, words of the items from near.
+         */
+        get: operations["names_api_names_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/matches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Matches
+         * @description Which items hold that in their id or text: uint16 per row, 1 or 0.
+         */
+        get: operations["matches_api_matches_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/items": {
         parameters: {
             query?: never;
@@ -934,6 +974,11 @@ export interface components {
         Found: {
             /** Items */
             items: components["schemas"]["Item"][];
+            /**
+             * Total
+             * @description How many items hold what was typed, listed or not.
+             */
+            total?: number | null;
         };
         /** Hit */
         Hit: {
@@ -984,6 +1029,38 @@ export interface components {
              * @description Of the label with the bits, from -1 to 1.
              */
             correlation: number;
+        };
+        /** MapName */
+        MapName: {
+            /** Name */
+            name: string;
+            /** X */
+            x: number;
+            /** Y */
+            y: number;
+            /**
+             * Count
+             * @description Items it is for.
+             */
+            count: number;
+            /**
+             * Level
+             * @description 0 from afar, 1 from near.
+             */
+            level: number;
+            /**
+             * Group
+             * @description Which concept or cluster it names; none for a word.
+             */
+            group: number | null;
+        };
+        /** MapNames */
+        MapNames: {
+            /**
+             * Names
+             * @description The most telling first, on each level.
+             */
+            names: components["schemas"]["MapName"][];
         };
         /** Node */
         Node: {
@@ -1571,6 +1648,158 @@ export interface operations {
             query: {
                 column: string;
                 value?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The request is not understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such item. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is still being computed, or somebody else changed it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request asks for something that cannot be, or for too much. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    names_api_names_get: {
+        parameters: {
+            query?: {
+                layout?: "pca" | "neighbours";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MapNames"];
+                };
+            };
+            /** @description The request is not understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such item. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It took too long and was given up. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is still being computed, or somebody else changed it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request asks for something that cannot be, or for too much. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many ask for such things at once. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    matches_api_matches_get: {
+        parameters: {
+            query: {
+                find: string;
             };
             header?: never;
             path?: never;

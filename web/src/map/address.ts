@@ -10,7 +10,8 @@ export type Colour =
   | { kind: "label"; column: string }
   | { kind: "has"; column: string; value: string }
   | { kind: "cluster"; cluster: number | null }
-  | { kind: "bit"; concept: number };
+  | { kind: "bit"; concept: number }
+  | { kind: "find"; text: string };
 
 export function parseColour(text: string): Colour {
   const [kind, a = "", b = ""] = text.split(":").map((part) => {
@@ -26,6 +27,7 @@ export function parseColour(text: string): Colour {
   if (kind === "has") return { kind, column: a, value: b };
   if (kind === "cluster") return { kind, cluster: a === "" ? null : Number(a) || 0 };
   if (kind === "bit") return { kind, concept: Number(a) || 0 };
+  if (kind === "find" && a) return { kind, text: a };
   return { kind: "none" };
 }
 
@@ -37,6 +39,7 @@ export function writeColour(colour: Colour): string {
   if (colour.kind === "has") return `has:${enc(colour.column)}:${enc(colour.value)}`;
   if (colour.kind === "cluster") return colour.cluster === null ? "cluster" : `cluster:${colour.cluster}`;
   if (colour.kind === "bit") return `bit:${colour.concept}`;
+  if (colour.kind === "find") return `find:${enc(colour.text)}`;
   return colour.kind;
 }
 

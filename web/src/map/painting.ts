@@ -23,7 +23,15 @@ export interface Painted {
   ramp: Ramp | null;
 }
 /** Where the numbers come from. */
-export type Source = Pick<typeof api, "shares" | "strongest" | "labels" | "bits" | "predict">;
+export type Source = Pick<typeof api, "shares" | "strongest" | "labels" | "bits" | "predict" | "matches">;
+
+/** What clusters and binary concepts are called. */
+export interface Called {
+  cluster: (c: number) => string;
+  bit: (j: number) => string;
+}
+
+const NUMBERED: Called = { cluster: (c) => `group ${c + 1}`, bit: (j) => `yes/no ${j + 1}` };
 
 /** What has to be computed before the map can be painted so. */
 export function needs({ kind }: Colour): string | null {
@@ -38,7 +46,13 @@ export const paintPlain = (n: number, dark: boolean): Painted => ({
   ramp: null,
 });
 
-export async function paintBy(wanted: Colour, info: Info, dark: boolean, source: Source): Promise<Painted> {
+export async function paintBy(
+  wanted: Colour,
+  info: Info,
+  dark: boolean,
+  source: Source,
+  called: Called = NUMBERED,
+): Promise<Painted> {
   const { concepts } = info;
   switch (wanted.kind) {
     case "none":
@@ -49,7 +63,7 @@ export async function paintBy(wanted: Colour, info: Info, dark: boolean, source:
       return { paint, legend: [], ramp: { name: wanted.concept, from: css(faint(dark)), to: css(strong), high } };
     }
     case "bit":
-      return alone(`Binary concept ${wanted.concept}`, await source.bits(wanted.concept), plainDot(dark), dark);
+      return alone(called.bit(wanted.concept), await source.bits(wanted.concept), plainDot(dark), dark);
     case "has": {
       const at = info.labels.indexOf(wanted.value);
       const strong = at >= 0 ? hue(at, concepts.length, dark) : plainDot(dark);
@@ -61,11 +75,13 @@ export async function paintBy(wanted: Colour, info: Info, dark: boolean, source:
       const codes = await source.predict();
       if (cluster !== null) {
         const only = codes.map((code) => (code === cluster ? 1 : 0));
-        return alone(`Cluster ${cluster}`, only, hue(cluster, count, dark), dark);
+        return alone(called.cluster(cluster), only, hue(cluster, count, dark), dark);
       }
-      const names = Array.from({ length: count }, (_, c) => `Cluster ${c}`);
+      const names = Array.from({ length: count }, (_, c) => called.cluster(c));
       return each(names, codes, dark, (_, c) => ({ kind: "cluster", cluster: c }));
     }
+    case "find":
+      return alone(`“${wanted.text}”`, await source.matches(wanted.text), plainDot(dark), dark);
     case "strongest":
       return each(concepts, await source.strongest(), dark, (concept) => ({ kind: "share", concept }));
     case "label": {

@@ -2,6 +2,8 @@
 
 import { ground, type Paint } from "../lib/colours";
 import { Camera, type View } from "./camera";
+import type { MapName } from "../lib/api";
+import { placeLabels, type Label } from "./labels";
 import { Grid, inside } from "./grid";
 import { makePainter, type Painter } from "./painter";
 
@@ -24,6 +26,9 @@ export interface Handlers {
   moved(view: View, seen: boolean): void;
 }
 
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif';
+const FONTS = [`650 14px ${FONT}`, `500 12px ${FONT}`];
+const escape = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 const NOTHING = { places: new Float32Array(0), paint: { colours: new Uint32Array(0), order: null } };
 const MOVED = 200_000; // more points than this jump to a new layout instead of gliding
 const GLIDE = 900;
@@ -37,6 +42,10 @@ export class Scatter {
   private paint: Paint = { colours: new Uint32Array(0), order: null };
   private polygon: [number, number][] | null = null;
   private chosen: Uint8Array | null = null;
+  private lit: Uint8Array | null = null;
+  private names: MapName[] = [];
+  private written: Label[] = [];
+  private readonly widths = new Map<string, number>();
   private marks: Marks = { centre: null, around: [] };
   private grid: Grid | null = null;
   private drawing: [number, number][] = [];
@@ -100,6 +109,40 @@ export class Scatter {
     this.polygon = polygon;
     this.chosen = polygon && this.places.length ? inside(this.places, polygon) : null;
     this.redraw();
+  }
+
+  /** These rows stand out, all others fade; null for none. */
+  setLit(rows: number[] | null) {
+    this.lit = rows && new Uint8Array(this.paint.colours.length);
+    for (const row of rows ?? []) this.lit![row] = 1;
+    this.redraw();
+  }
+
+  /** Names for dense places. */
+  setNames(names: MapName[]) {
+    this.names = names;
+    this.redraw();
+  }
+
+  private readonly measure = (text: string, level: number): number => {
+    const key = level + text;
+    let width = this.widths.get(key);
+    if (width === undefined) {
+      this.over.font = FONTS[level];
+      this.widths.set(key, (width = this.over.measureText(text).width));
+    }
+    return width;
+  };
+
+  /** What panels cover of the map. */
+  private covered() {
+    const box = this.overlay.getBoundingClientRect();
+    return [...(this.overlay.parentElement?.querySelectorAll(".tools > *, .legend, .note, .lead") ?? [])].map(
+      (panel) => {
+        const { left, top, right, bottom } = panel.getBoundingClientRect();
+        return { left: left - box.left, top: top - box.top, right: right - box.left, bottom: bottom - box.top };
+      },
+    );
   }
 
   setMarks(marks: Marks) {
@@ -174,10 +217,15 @@ export class Scatter {
       const [x, y] = this.camera.screen(this.places[2 * i], this.places[2 * i + 1]);
       if (x < 0 || y < 0 || x > width || y > height) continue;
       const c = this.paint.colours[i];
-      const opacity = this.chosen && !this.chosen[i] ? ' opacity=".2"' : "";
+      const opacity = this.outstanding && !this.outstanding[i] ? ' opacity=".2"' : "";
       parts.push(
         `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${radius}" fill="rgb(${c & 255},${(c >> 8) & 255},${(c >> 16) & 255})"${opacity}/>`,
       );
+    }
+    for (const { name, level, px, py } of this.written) {
+      const at = `x="${px.toFixed(1)}" y="${(py + 4).toFixed(1)}" text-anchor="middle" style="font:${FONTS[level].replaceAll('"', "'")}"`;
+      const halo = `stroke="rgb(${ground(this.dark)})" stroke-width="4" stroke-linejoin="round" paint-order="stroke"`;
+      parts.push(`<text ${at} ${halo} fill="${this.ink}">${escape(name)}</text>`);
     }
     return `${head}${parts.join("")}</svg>`;
   }
@@ -225,7 +273,7 @@ export class Scatter {
       paint: whole ? this.paint : NOTHING.paint,
       radius: this.radius(),
       ground: ground(this.dark),
-      chosen: whole ? this.chosen : null,
+      chosen: whole ? this.outstanding : null,
     });
     if (whole) this.canvas.dataset.frames = String(++this.frames);
     this.drawOver();
@@ -247,15 +295,44 @@ export class Scatter {
     this.redraw();
   }
 
+  /** Who stands out: what was drawn around, or what a panel points to. */
+  private get outstanding(): Uint8Array | null {
+    return this.chosen ?? (this.lit?.length === this.paint.colours.length ? this.lit : null);
+  }
+
+  private drawNames() {
+    const context = this.over;
+    this.written =
+      this.glide || this.outstanding ? [] : placeLabels(this.names, this.camera, this.measure, this.covered());
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.lineJoin = "round";
+    for (const { name, level, px, py } of this.written) {
+      context.font = FONTS[level];
+      context.lineWidth = 4;
+      context.strokeStyle = `rgb(${ground(this.dark).join(" ")} / 0.85)`;
+      context.strokeText(name, px, py);
+      context.fillStyle = this.ink;
+      context.fillText(name, px, py);
+    }
+    const boxes = JSON.stringify(this.written.map((l) => [l.name, ...[l.px, l.py, l.width, l.height].map(Math.round)]));
+    if (this.overlay.dataset.names !== boxes) this.overlay.dataset.names = boxes;
+  }
+
+  private get ink(): string {
+    return this.dark ? "#ffffff" : "#10131a";
+  }
+
   private drawOver() {
     const context = this.over;
     const ratio = this.overlay.width / this.camera.width;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.camera.width, this.camera.height);
-    const ink = this.dark ? "#ffffff" : "#10131a";
+    const ink = this.ink;
     const radius = this.radius();
     const at = (row: number) => this.camera.screen(this.places[2 * row], this.places[2 * row + 1]);
     if (this.places.length) {
+      this.drawNames();
       const { centre, around } = this.marks;
       if (centre !== null) {
         const [cx, cy] = at(centre);

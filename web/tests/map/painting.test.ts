@@ -9,6 +9,7 @@ const source: Source = {
   labels: async (_, value) => (value === undefined ? Uint16Array.of(0, 65_535, 0) : Uint16Array.of(1, 0, 1)),
   bits: async () => Uint16Array.of(0, 0, 1),
   predict: async () => Uint16Array.of(2, 2, 0),
+  matches: async () => Uint16Array.of(1, 0, 0),
 };
 const tags = { name: "tags", kind: "label", values: ["plant"], counts: [2] };
 
@@ -46,9 +47,9 @@ describe("paintBy", () => {
   it("shows all clusters, also empty ones, or one alone", async () => {
     const clustered = info({ n_clusters: 3 });
     const all = await paintBy({ kind: "cluster", cluster: null }, clustered, true, source);
-    expect(all.legend.map(({ name, count }) => [name, count])).toEqual([["Cluster 0", 1], ["Cluster 1", 0], ["Cluster 2", 2]]); // prettier-ignore
+    expect(all.legend.map(({ name, count }) => [name, count])).toEqual([["group 1", 1], ["group 2", 0], ["group 3", 2]]); // prettier-ignore
     const one = await paintBy({ kind: "cluster", cluster: 2 }, clustered, true, source);
-    expect(one.legend).toEqual([{ name: "Cluster 2", colour: css(hue(2, 3, true)), count: 2, address: "" }]);
+    expect(one.legend).toEqual([{ name: "group 3", colour: css(hue(2, 3, true)), count: 2, address: "" }]);
     expect([...one.paint.order!]).toEqual([2, 0, 1]);
   });
   it("shows a binary concept, or one colour", async () => {
