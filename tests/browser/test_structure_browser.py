@@ -98,11 +98,12 @@ def test_clusters_and_the_map_by_cluster(open_page, look):
     page.get_by_role("button", name="its items and their parts of cluster 2").click()
     page.wait_for_url("**cluster=2**")
     page.locator("li.open .split").nth(7).wait_for()
+    name = page.locator(".cards h2").nth(2).inner_text()
     page.get_by_role("link", name="on the map").nth(2).click()
     page.wait_for_url("**/map?colour=cluster%3A2")
     painted(page)
     assert page.locator(".tools select").input_value() == "cluster:2"
-    page.locator(".legend").get_by_text("Cluster 2").wait_for()
+    page.locator(".legend").get_by_text(name, exact=True).wait_for()
     page.locator(".tools select").select_option("cluster")
     page.wait_for_url("**colour=cluster")
     page.locator(".legend button").nth(5).wait_for()
@@ -116,11 +117,15 @@ def test_binary_concepts_and_the_map_by_one(open_page, look, explorer):
     look(page, "binary-1280-dark")
     state = explorer.app.state.pellucid
     assert page.locator(".cards > li").count() == len(state.models.binary.weights_)
-    page.get_by_role("link", name="on the map where binary concept 1 is").click()
+    page.get_by_role("link", name="on the map where").nth(1).wait_for()
+    page.wait_for_function("() => !/yes\\/no \\d/.test(document.body.innerText)")
+    link = page.locator(".cards > li a[href$='colour=bit%3A1']")
+    name = page.locator(".cards > li", has=link).get_by_role("heading").inner_text()
+    link.click()
     page.wait_for_url("**/map?colour=bit%3A1")
     painted(page)
     count = int(state.structure.bits(1).sum())
-    page.locator(".legend").get_by_text("Binary concept 1").wait_for()
+    page.locator(".legend").get_by_text(name, exact=True).wait_for()
     assert re.sub(r"\D", "", page.locator(".legend small").inner_text()) == str(count)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -20,7 +21,8 @@ LEAST_LIFT = 1.5  # how many times as frequent a word is where it lies thickest 
 APART = 0.05  # two words of one place say the same
 
 
-class Named(NamedTuple):
+@dataclass(frozen=True)
+class Named:
     """A name, where it belongs, how many items it is for, and on which level: 0 from afar, 1 from near."""
 
     name: str
@@ -38,7 +40,7 @@ def names_of(
     rows, words, used = words_used(items)
     columns = scipy.sparse.csc_array((len(rows), 0) if used is None else used)
     which = None if codes is None else codes[rows]
-    return [named._asdict() for named in map_names(np.asarray(places)[rows], which, groups, words, columns)]
+    return [asdict(named) for named in map_names(np.asarray(places)[rows], which, groups, words, columns)]
 
 
 def map_names(
