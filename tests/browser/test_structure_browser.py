@@ -119,7 +119,7 @@ def test_binary_concepts_and_the_map_by_one(open_page, look, explorer):
     assert page.locator(".cards > li").count() == len(state.models.binary.weights_)
     page.get_by_role("link", name="on the map where").nth(1).wait_for()
     page.wait_for_function("() => !/yes\\/no \\d/.test(document.body.innerText)")
-    link = page.locator(".cards > li a[href$='colour=bit%3A1']")
+    link = page.locator("a[href$='colour=bit%3A1']")
     name = page.locator(".cards > li", has=link).get_by_role("heading").inner_text()
     link.click()
     page.wait_for_url("**/map?colour=bit%3A1")
