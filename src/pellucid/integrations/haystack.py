@@ -67,12 +67,14 @@ class ConceptRetriever:
         """What Haystack writes of it."""
         if self.places["collection"] is None:
             raise ValueError("A retriever that was given a search cannot be written: give collection, model, encoder.")
-        return default_to_dict(self, **self.places, **self.asked)
+        written: dict[str, Any] = default_to_dict(self, **self.places, **self.asked)
+        return written
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ConceptRetriever:
         """Read what ``to_dict`` wrote."""
-        return default_from_dict(cls, data)
+        made: ConceptRetriever = default_from_dict(cls, data)
+        return made
 
     @component.output_types(documents=list[Document])
     def run(
