@@ -155,7 +155,7 @@ def test_demo_shows_what_it_found(found, monkeypatch):
         "A <dog> [red]",
         "not in any concept",
         "somewhere/report.html",
-        "pellucid explore somewhere/collection",
+        "pellucid explore somewhere",
     ]
     for words in expected:
         assert words in shown
@@ -220,7 +220,7 @@ def test_demo_serves_when_asked(demo_folder, found, monkeypatch):
     result = CliRunner().invoke(group, ["demo", "--serve", "--force", "-o", str(demo_folder[0])])
     assert result.exit_code == 0, result.output
     assert "Explorer: here" in result.output
-    assert served[0][0][0] == demo_folder[0] / "collection"
+    assert served[0][0][0] == demo_folder[0]
     assert len(served) == 2
 
 

@@ -103,5 +103,6 @@ def test_every_command_is_tried():
             found = within.get_command(None, word)
             yield from names(found, f"{path}{word} ") if isinstance(found, LazyGroup) else [path + word]
 
-    at_once = {"completion", "concepts caption", "binary draw", "manifold transform", "explore"}  # or ends by Ctrl-C
+    # what is over at once, or serves until Ctrl-C
+    at_once = {"completion", "concepts caption", "binary draw", "manifold transform", "explore", "mcp"}
     assert set(names(group)) - at_once == {name.split(" --")[0] for name in interrupted.COMMANDS}

@@ -4,6 +4,7 @@ import ast
 import inspect
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -153,11 +154,16 @@ def test_every_room_is_an_attribute_with_a_list_of_its_names():
         assert home is None or name in getattr(pellucid, home).__all__
 
 
-def results_of(cls):
-    """Names of classes of this package that the public methods of a class say they return."""
+@cache
+def classes_below_the_faces():
     paths = [path for path in SOURCE.rglob("*.py") if room_of(path) not in {"explorer", "plots", "cli"}]
     nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-    classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    return {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+
+
+def results_of(cls):
+    """Names of classes of this package that the public methods of a class say they return."""
+    classes = classes_below_the_faces()
     for name, method in inspect.getmembers(cls, inspect.isfunction):
         said = method.__annotations__.get("return", "")
         if not name.startswith("_") and said in classes:

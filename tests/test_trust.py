@@ -228,6 +228,7 @@ def test_a_folder_that_may_not_be_written_to(tmp_path, rng):
         path.chmod(0o555 if path.is_dir() else 0o444)
     script = """
 import os, sys, numpy as np
+import pellucid.search.engines.exact, pyarrow.parquet  # whose files only root may find
 from pellucid.search import Collection, CollectionError
 if os.geteuid() == 0:
     os.setegid(65534)

@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+from anndata import AnnData
+from scipy.sparse import csr_matrix
 
 SECONDS = 2.0  # on a machine that is not busy
 COMMANDS = {
@@ -28,6 +30,9 @@ COMMANDS = {
     "binary fit": "binary fit v.npy -o OUT.safetensors",
     "manifold fit": "manifold fit v.npy -o OUT.safetensors",
     "index": "index v.npy -o OUT",
+    "export atlas": "export atlas c -m m.safetensors -o OUT.parquet",
+    "programmes": "programmes g.h5ad -o OUT.h5ad",
+    "trace": "trace c -m m.safetensors --item 7 --expected 9",
     "search": "search c --item 7 --diverse -k 300",
     "select": "select v.npy -k 400 -o OUT.npy",
     "select --isometric": "select v.npy --isometric -o OUT.npy",
@@ -45,6 +50,8 @@ def prepared(folder):
     """Rows, labels, models and a collection that commands read."""
     rng = np.random.default_rng(0)
     np.save(folder / "v.npy", rng.standard_normal((6000, 48)).astype(np.float32))
+    genes = AnnData(csr_matrix(rng.poisson(0.3, (600, 200)).astype(np.float32)))
+    genes.write_h5ad(folder / "g.h5ad")
     (folder / "l.txt").write_text("\n".join(f"c{i % 12}" for i in range(6000)))
     for line in (
         "concepts fit v.npy --labels l.txt --max-iter 1 -o m.safetensors",

@@ -213,8 +213,9 @@ class BinaryAutoencoder(BinaryModel):
                 break  # all that stands out is explained, and little is left
         S, rank = best[0], best[2]
         if self.rank is None and self.acceptance == "adaptive" and S.shape[1] < max(1, rank):
-            found = self._overlapping(spectrum, S, stands_out, data.shape[1], rng)
-            S = self._jointly(spectrum, S, stands_out, rng) if found is S else found
+            overlapping = self._overlapping(spectrum, S, stands_out, data.shape[1], rng)
+            found = self._jointly(spectrum, S, stands_out, rng), overlapping
+            S = max(found, key=lambda bits: self._fits(spectrum.features, bits))
             rank = max(rank, S.shape[1])
         self._finish(spectrum, mean, scale, S, rank, float(self.sparsity))
         return self
@@ -227,6 +228,9 @@ class BinaryAutoencoder(BinaryModel):
             "or take the best there are, which noise may have made: acceptance='greedy', max_concepts=3."
         )
 
+    def _fits(self, features: Floats, S: Bits) -> float:
+        return alignment(features, S, fit_weights(features, S, float(self.sparsity)))
+
     def _jointly(self, spectrum: Spectrum, S: Bits, rank: int, rng: np.random.RandomState) -> Bits:
         """Where the search leaves dimensions without a concept: all concepts together, if that fits better."""
         features = spectrum.features
@@ -234,8 +238,7 @@ class BinaryAutoencoder(BinaryModel):
         if found is S:
             return S
         found, weights = strongest(features, refine_bits(features, found), float(self.sparsity), self.max_concepts)
-        before = alignment(features, S, fit_weights(features, S, float(self.sparsity)))
-        return found if alignment(features, found, weights) > before else S
+        return found if alignment(features, found, weights) > self._fits(features, S) else S
 
     def _overlapping(self, spectrum: Spectrum, S: Bits, rank: int, d: int, rng: np.random.RandomState) -> Bits:
         """Where dimensions that stand out have no concept yet: those whose two groups overlap, if that fits better."""
@@ -244,8 +247,7 @@ class BinaryAutoencoder(BinaryModel):
         features = spectrum.features
         found = overlapping_concepts(spectrum, rank, d, rng)
         found, weights = strongest(features, found, float(self.sparsity), self.max_concepts)
-        before = alignment(features, S, fit_weights(features, S, float(self.sparsity)))
-        return found if alignment(features, found, weights) > before else S
+        return found if alignment(features, found, weights) > self._fits(features, S) else S
 
     def _ranks(self, values: Floats, p: int, d: int) -> list[int]:
         """Dimensions to search in: those that stand out from noise. Where all directions carry signal none does, so up

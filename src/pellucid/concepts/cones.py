@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pellucid._core.arrays import unit_rows
 from pellucid.concepts.coding import solve_codes
 from pellucid.concepts.naming import NamedConcepts, Names
 from pellucid.solvers import Cone, group_omp, nnls, nonnegative_omp
@@ -43,7 +44,7 @@ class Cones(NamedConcepts):
     >>> import numpy as np
     >>> from pellucid.concepts import Cones
     >>> cones = Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"]))
-    >>> cones.shares(np.array([[3.0, 4.0]])).tolist()
+    >>> cones.shares(np.array([[3.0, 4.0]])).round(3).tolist()
     [[0.36, 0.64]]
     """
 
@@ -247,17 +248,16 @@ class Cones(NamedConcepts):
         >>> import numpy as np
         >>> from pellucid.concepts import Cones
         >>> cones = Cones(np.eye(2), np.array([0, 1]), np.array(["cat", "dog"]))
-        >>> cones.shares(np.array([[3.0, 4.0]])).tolist()
+        >>> cones.shares(np.array([[3.0, 4.0]])).round(3).tolist()
         [[0.36, 0.64]]
         """
         allowed = None if active is None else self.active(active, len(X))
         out = np.empty((len(X), len(self.names)), dtype=X.dtype)
         size = max(1, CODE_NUMBERS // len(self.groups))
         for start in range(0, len(X), size):
-            rows = X[start : start + size]
+            rows = unit_rows(X[start : start + size])  # of which squares neither over- nor underflow
             codes = self.encode(rows, None if allowed is None else allowed[start : start + size])
-            lengths = np.einsum("ij,ij->i", rows, rows)[:, None]
-            out[start : start + size] = self.terms(rows, rows, codes) / np.where(lengths > 0, lengths, 1)
+            out[start : start + size] = self.terms(rows, rows, codes)
         return out
 
     def terms(self, X: NDArray[Any], Y: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:

@@ -88,6 +88,8 @@ def read_snapshot(folder: Path, known: Snapshot | None = None) -> Snapshot:
                 raise CollectionError(f"{folder} is damaged: {error}") from error
         except PermissionError as error:
             raise CollectionError(f"{folder} cannot be read: {error}") from error
+        except ImportError:  # of which the folder is not to blame
+            raise
         except Exception as error:  # what parsers of damaged files raise has no common type
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise CollectionError(f"{folder} is damaged: {reason}") from error
