@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from pellucid import BinaryAutoencoder, IterativeAssignment, persistence
+from pellucid import BinaryAutoencoder, CombinedConcepts, IterativeAssignment, persistence
 from pellucid.binary import concept_projection
 from pellucid.binary.encoders import best_thresholds, linear_readers
 from pellucid.binary.spectrum import spectrum_of_items
@@ -194,3 +194,16 @@ def test_kernel_readers_are_those_of_the_items(many):
     np.testing.assert_array_equal(model.transform(X @ X.T), model.concepts_)
     with pytest.raises(ValueError, match="needs items"):
         model.score(X @ X.T)
+
+
+@pytest.mark.parametrize("make", [BinaryAutoencoder, CombinedConcepts, IterativeAssignment])
+def test_the_warning_points_at_the_line_that_called(make):
+    with pytest.warns(UserWarning, match="All items are alike") as told:
+        make().fit(np.ones((5, 3)))
+    assert [each.filename for each in told] == [__file__]
+
+
+def test_the_alignment_is_a_number_of_python_and_at_most_1():
+    model = CombinedConcepts(random_state=0).fit([[0, 0], [0, 1], [1, 0], [1, 1]])
+    assert type(model.cka_) is float
+    assert 0.999 < model.cka_ <= 1

@@ -356,3 +356,10 @@ def test_compare_on_the_command_line(tmp_path):
         ([tmp_path / "a.parquet", "--split", "kind=maybe"], 1, "No item"),
     ):
         assert said in fails("compare", *wrong, *m, code=code)
+
+
+def test_sets_of_the_same_row_have_no_shift_to_explain():
+    rows = np.random.default_rng(0).standard_normal((60, 6))
+    model = ConceptSubspaces(2, random_state=0).fit(rows, np.arange(60) % 2)
+    found = compare(np.ones((30, 6)), np.ones((20, 6)), model=model)
+    assert np.isnan(found.explained)

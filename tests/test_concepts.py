@@ -479,3 +479,11 @@ def test_pipeline_float16_and_names(scenes):
     assert model[-1].get_feature_names_out()[:4].tolist() == [
         "concept 0_0", "concept 0_1", "concept 0_2", "concept 1_0"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", [3.0, 1e20, 1e-20])
+def test_atoms_do_not_depend_on_the_scale_of_few_rows(scale):
+    """Where two rows would do as well as each other, round-off must not choose the start."""
+    X, y = np.random.default_rng(0).standard_normal((40, 6)), list("ab") * 20
+    first, other = (ConceptSubspaces(random_state=0, presence=False).fit(rows, y) for rows in (X, scale * X))
+    np.testing.assert_allclose(other.atoms_, first.atoms_, atol=1e-8)

@@ -443,3 +443,10 @@ def test_judges_have_the_penalty_that_was_chosen():
         outside = fold != k
         rival = LogisticRegression(C=1 / penalty[j], max_iter=5000, tol=1e-8).fit(data[outside], Y[outside, j])
         np.testing.assert_allclose(judges[k].coef[j], rival.coef_[0], atol=0.05 * np.abs(rival.coef_).max())
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_rows_without_a_group_are_refused(missing):
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    with pytest.raises(ValueError, match="Row 2 has no group"):
+        ConceptSubspaces(1).fit(X, list("ababab"), groups=[0.0, 1.0, missing, 0.0, 1.0, 2.0])

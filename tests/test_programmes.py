@@ -187,9 +187,10 @@ def test_an_embedding_is_taken(problem):
         ({"counts": np.ones((9, 4))}, "Fewer than 2 genes vary"),
         ({"counts": np.eye(3)}, "in 3 cells"),
         ({"counts": np.full((9, 4), np.nan)}, "has nan in row 0"),
-        ({"n_programmes": 0}, "1 or more, or 'auto'"),
+        ({"n_programmes": 0}, "1 or more, or .auto."),
+        ({"n_programmes": 2.5}, "a whole number"),
         ({"n_programmes": "some"}, "a number or 'auto'"),
-        ({"n_runs": 0}, "n_runs must be 1 or more"),
+        ({"n_runs": 0}, "n_runs must be a whole number, 1 or more"),
         ({"labels": ["a"]}, "500 cells, but 1 labels"),
         ({"labels": [None] * 500}, "No cell has a label"),
         ({"labels": "type"}, "names a column of an AnnData"),
@@ -212,6 +213,7 @@ def test_names_that_an_anndata_lacks_are_said(problem, entry, said):
         gene_programmes(anndata.AnnData(problem[0].astype(np.float32)), **{entry: "typo"})
 
 
+@pytest.mark.filterwarnings("ignore:Only 1 of 2 programmes")
 @pytest.mark.parametrize("shape", [(4, 5), (9, 30), (40, 6), (60, 300)])
 def test_few_cells_and_few_genes_give_an_answer(shape):
     rng = np.random.default_rng(0)
@@ -286,3 +288,24 @@ def test_the_command_writes_them(problem, tmp_path):
 def test_they_are_public():
     assert pellucid.gene_programmes is gene_programmes
     assert pellucid.concepts.GeneProgrammes.__name__ == "GeneProgrammes"
+
+
+def test_fewer_programmes_than_asked_for_are_said():
+    counts = np.random.default_rng(0).poisson(2, (12, 30))
+    with pytest.warns(UserWarning, match="Only . of 40 programmes were found in 12 cells"):
+        assert len(gene_programmes(counts, n_programmes=40).names) < 40
+
+
+def test_usage_of_takes_lists_and_refuses_one_cell_without_its_brackets():
+    counts = np.random.default_rng(0).poisson(2, (12, 30))
+    found = gene_programmes(counts, n_programmes=2)
+    np.testing.assert_array_equal(found.usage_of(counts.tolist()), found.usage_of(counts))
+    with pytest.raises(ValueError, match="must be two-dimensional"):
+        found.usage_of(counts[0])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_programme_alone_has_no_gene_that_stands_out_and_is_drawn_so():
+    found = gene_programmes(np.random.default_rng(0).poisson(2, (60, 30)), n_programmes=1)
+    assert not found.top_genes(found.names[0])
+    assert [text.get_text() for text in found.plot().texts] == ["no gene stands out"]

@@ -114,3 +114,15 @@ def test_a_photograph_mosaic_of_two_textures():
     y, x = np.indices(crops[0].shape)
     truth = (x + 8 * np.sin(y / 14) > 50).astype(int)
     assert wrong(segment(np.choose(truth, crops), 2), truth) < 0.05
+
+
+@pytest.mark.parametrize("value", [1 / 3, 123.456, -1e308])
+def test_equal_pixels_are_equal_whatever_their_mean_rounds_to(value):
+    with pytest.warns(UserWarning, match="All pixels are equal: 1 of 2"):
+        assert not segment(np.full((40, 41), value), 2).any()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore:The image may have")
+def test_pixels_of_the_largest_numbers_are_told_apart():
+    signs = np.sign(np.random.default_rng(0).standard_normal((40, 40)))
+    assert segment(1e308 * signs, 2).any()

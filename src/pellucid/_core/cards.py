@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+OF_ITEMS = "The concepts are of the items that it was fitted on; new items may have others."
 # class -> what it is, what it is labelled with on a hub, and what must not be expected of it
 ABOUT: dict[str, tuple[str, str, list[str]]] = {
     "BinaryAutoencoder": (
         "Yes/no concepts whose weighted sum explains how similar items are.", "binary-concepts",
-        ["The concepts are of the items that it was fitted on; new rows get the nearest bits.",
+        [OF_ITEMS,
          "A similarity that is not a sum over yes/no concepts is explained only in part: see cka."]),
     "CenteredNormalizer": (
         "Brings rows to unit length, takes their mean out, and brings them to unit length again.", "preparation",
         ["Rows of another encoder, or of another modality of the same one, have another mean."]),
     "CombinedConcepts": (
         "Yes/no concepts of few items at a time, made one set.", "binary-concepts",
-        ["The concepts are of the items that it was fitted on; new rows get the nearest bits."]),
+        [OF_ITEMS]),
     "CommonalityClustering": (
         "Clusters, each with a few directions in which it varies, beside what all rows share.", "clustering",
         ["It gives every row a cluster, also one that belongs to none.",
@@ -41,7 +42,7 @@ ABOUT: dict[str, tuple[str, str, list[str]]] = {
         ["The selection is of the candidates that it was fitted on."]),
     "IterativeAssignment": (
         "Yes/no concepts, with those of more items assigned one by one.", "binary-concepts",
-        ["The concepts are of the items that it was fitted on; new rows get the nearest bits."]),
+        [OF_ITEMS]),
     "LassoCode": ("Sparse codes over atoms.", "sparse-codes", ["Atoms that no row is near are never used."]),
     "NearestCode": ("Codes over the nearest atoms.", "sparse-codes", ["A row far from all atoms is coded, too."]),
     "PatchManifoldTransform": (

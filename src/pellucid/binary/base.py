@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pellucid._core.arrays import Floats
+from pellucid._core.callers import outside
 from pellucid._core.checks import check_squares
 from pellucid._core.kernels import nearest_bits
 from pellucid._core.saved import NAMES_IN, Fitted, SavedMixin
@@ -168,7 +169,7 @@ class BinaryModel(PreparesRows, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if linear:
             self.thresholds_ = readers.thresholds
         if not S.shape[1]:
-            warnings.warn(self._nothing_found(spectrum), stacklevel=5)
+            warnings.warn(self._nothing_found(spectrum), stacklevel=outside())
 
     def _nothing_found(self, spectrum: Spectrum) -> str:
         """Why there are no concepts, and what to try."""

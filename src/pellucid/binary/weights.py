@@ -110,8 +110,8 @@ def alignment(features: Floats, S: Bits, weights: Floats) -> float:
     if not S.shape[1]:
         return 0.0
     G, c = quadratic(features, S)
-    own = np.sqrt(max(0.0, float(weights @ G @ weights)))
-    return float(c @ weights) / own if own > 0 else 0.0
+    own = float(np.sqrt(max(0.0, float(weights @ G @ weights))))
+    return min(1.0, float(c @ weights) / own) if own > 0 else 0.0  # round-off may lead beyond 1
 
 
 def strongest(features: Floats, S: Bits, sparsity: float, limit: int | None = None) -> tuple[Bits, Floats]:

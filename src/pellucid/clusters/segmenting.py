@@ -308,11 +308,12 @@ def checked_image(image: ArrayLike) -> Floats:
     if len(wrong):
         raise ValueError(f"The pixel in row {wrong[0][0]}, column {wrong[0][1]} is not finite; fill it in first.")
     colours = array.reshape(-1, array.shape[2])
-    colours = colours - colours.mean(axis=0)
-    largest = float(np.abs(colours).max())
-    if not largest:
+    colours = colours[:, (colours != colours[0]).any(axis=0)]
+    if not colours.shape[1]:
         return np.empty((*array.shape[:2], 0))
-    colours /= largest  # so that none over- or underflows when squared
+    colours = colours / np.abs(colours).max()  # so that none overflows when summed up
+    colours -= colours.mean(axis=0)
+    colours /= np.abs(colours).max()  # so that none underflows when squared
     values, vectors = np.linalg.eigh(colours.T @ colours / len(colours))
     kept = np.flatnonzero(values > LEAST_CHANNEL * values.sum())[::-1]
     return np.asarray((colours @ vectors[:, kept] / np.sqrt(values[kept])).reshape(*array.shape[:2], -1))

@@ -31,6 +31,8 @@ EXAMPLES = 5
 BESIDE_RIDGE = 1e-3
 # rows that the shift is taken apart by, at most, and what keeps its regression from following noise
 SHIFT_ROWS, RIDGE = 50_000, 1e-3
+# squared length of a way, as a share of that of the rows, that is round-off
+SAME = 1e-24
 
 
 @dataclass(frozen=True)
@@ -351,6 +353,6 @@ def taken_apart(X: NDArray[Any], P: NDArray[Any], in_a: NDArray[np.bool_]) -> Sh
     left = within - inner @ V
     noise, noise_left = (float(np.einsum("ij,ij->", Z, Z)) / max(len(Z) - 2, 1) * share for Z in (within, left))
     whole, other = float(way @ way) - noise, float(rest @ rest) - noise_left
-    if whole <= noise:
+    if whole <= max(noise, SAME * float(np.einsum("ij,ij->", rows, rows)) / len(rows)):
         return Shift(np.nan, rest)
     return Shift(float(np.clip(1 - max(other, 0.0) / whole, 0, 1)), rest)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
 from pellucid._core.arrays import Floats, Ints, unit_rows
+from pellucid._core.callers import outside
 from pellucid._core.threads import run_rows
 from pellucid.concepts.labels import Indicator
 from pellucid.concepts.logistic import Heads, Regressions, Rows, added, logits
@@ -86,7 +87,8 @@ def learn_crosswise(X: NDArray[Any], Y: Indicator, rng: np.random.RandomState, g
         coef, intercept = apart.coef.reshape(n_folds, S, -1), apart.intercept.reshape(n_folds, S)
         converged, decrement = whole.converged and apart.converged, max(whole.decrement, apart.decrement)
     if not converged:
-        warnings.warn(f"Presence did not converge: its loss could fall by {decrement:.1g} of itself.", stacklevel=5)
+        said = f"Presence did not converge: its loss could fall by {decrement:.1g} of itself."
+        warnings.warn(said, stacklevel=outside())
     return Crosswise(rows, fold, whole, coef, intercept)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from pellucid._core.callers import outside
 from pellucid._core.interrupts import unchanged_by_failure
 from pellucid._core.saved import Fitted
 from pellucid.concepts import levels
@@ -273,7 +274,7 @@ class ConceptDiscovery(RearrangedConcepts):
             warnings.warn(
                 "No concept came out again of halves of the rows: they may hold none, or too few rows of each. Take "
                 "fewer by n_concepts=, or more rows.",
-                stacklevel=2,
+                stacklevel=outside(),
             )
         return self
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from pellucid._core.arrays import Floats, Ints
+from pellucid._core.checks import as_matrix
 from pellucid._core.hints import did_you_mean
 from pellucid._core.tables import data_frame
 from pellucid.concepts.gene_counts import scaled_cells
@@ -130,6 +132,7 @@ class GeneProgrammes:
         """
         if self.inner is None:
             raise ValueError("Programmes that were found in an embedding cannot be told from counts of other cells.")
+        counts = counts if issparse(counts) else as_matrix(counts, "counts")
         if counts.shape[1] != len(self.genes):
             raise ValueError(f"Cells have {counts.shape[1]} genes, but programmes have {len(self.genes)}.")
         rows = scaled_cells(counts)[0][:, self.chosen]

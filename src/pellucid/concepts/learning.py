@@ -33,6 +33,8 @@ POWER_STEPS = 20
 PASS_ROWS = 512
 # rows of a concept that its first atoms are chosen among
 CANDIDATES = 64
+# digits of them that count for how far apart they lie
+DIGITS = 6
 # rows whose error is computed at a time
 BLOCK_ROWS = 16_384
 
@@ -118,6 +120,8 @@ def rows_apart(rows: Floats, size: int, rng: np.random.RandomState) -> NDArray[n
     """Numbers of rows of unit length that lie apart, as k-means++ draws them."""
     if len(rows) <= size:
         return np.arange(len(rows))
+    # two rows that are each other's nearest save the same: without their round-off the first that was drawn is taken
+    rows = np.round(rows, DIGITS)
     with one_blas_thread():
         return np.asarray(kmeans_plusplus(rows, size, random_state=rng)[1], dtype=np.int64)
 

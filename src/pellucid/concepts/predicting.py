@@ -345,6 +345,9 @@ def as_groups(groups: ArrayLike | None, n: int) -> Any:
     given = np.asarray(groups)
     if given.shape != (n,):
         raise ValueError(f"groups must have one entry for each of {n} rows, got shape {given.shape}.")
+    gone = np.flatnonzero([each is None or each != each for each in given.tolist()])
+    if len(gone):
+        raise ValueError(f"Row {gone[0]} has no group: give it one of its own if it is from no other's source.")
     known, numbers = np.unique(given, return_inverse=True)
     if len(known) < 2:
         raise ValueError(f"All {n} rows are of one group, so nothing is left to judge them by: leave groups out.")

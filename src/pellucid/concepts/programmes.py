@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -117,13 +118,13 @@ def gene_programmes(
     [1.0, 1.0, 1.0]
     """
     if not isinstance(n_programmes, str):
-        if isinstance(n_programmes, bool) or n_programmes < 1:
-            raise ValueError(f"n_programmes must be 1 or more, or 'auto', got {n_programmes}.")
+        if isinstance(n_programmes, bool) or not isinstance(n_programmes, Integral) or n_programmes < 1:
+            raise ValueError(f"n_programmes must be a whole number, 1 or more, or 'auto', got {n_programmes}.")
     elif n_programmes != "auto":
         raise ValueError(f"n_programmes must be a number or 'auto', got {n_programmes!r}.")
     for name, value in (("n_runs", n_runs), ("n_states", n_states)):
-        if value < 1:
-            raise ValueError(f"{name} must be 1 or more, got {value}.")
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+            raise ValueError(f"{name} must be a whole number, 1 or more, got {value}.")
     matrix, named, source = matrix_of(counts, layer)
     if matrix is None and use_rep is None:
         raise ValueError(
@@ -159,6 +160,8 @@ def gene_programmes(
         atoms, agreed, names = known_atoms(prepared, types, n_states, n_programmes, price, n_runs, rng, verbose)
     if types is None and not isinstance(n_programmes, str):
         kept = np.arange(min(int(n_programmes), len(atoms)))
+        if len(kept) < n_programmes:
+            warnings.warn(f"Only {len(kept)} of {n_programmes} programmes were found in {n} cells.", stacklevel=2)
         if use_rep is None and scaled is not None:
             kept = fewest(scaled, spectra_of(scaled, codes_of(prepared, atoms, price)), len(kept), rng)
         atoms, agreed, names = atoms[kept], agreed[kept], [None] * len(kept)

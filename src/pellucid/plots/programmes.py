@@ -53,7 +53,11 @@ def programmes(found: GeneProgrammes, ax: Axes | None = None, *, most: int = 5, 
     values = np.maximum(found.spectra[rows][:, columns], 0)
     values = values / np.maximum(values.max(axis=0, initial=0), 1e-300)
     axes = style.axes(ax, 2.4 + CELL * max(1, len(genes)), 1.3 + ROW * max(1, len(rows)))
-    axes.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    if genes:
+        axes.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    else:
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.text(0.5, 0.5, "no gene stands out", transform=axes.transAxes, ha="center", va="center", color=style.FAINT)
     used = found.usage.mean(axis=0)
     names = [f"{style.plain(style.shorten(found.names[k], 28))}  {used[k]:.0%}" for k in rows]
     axes.set_yticks(rows, names)
