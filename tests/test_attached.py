@@ -11,7 +11,15 @@ from click.testing import CliRunner
 
 from pellucid import ConceptSubspaces
 from pellucid.cli import group
-from pellucid.search import AttachedCollection, Collection, CollectionError, ConceptSearch, EngineError, attach
+from pellucid.search import (
+    AttachedCollection,
+    Collection,
+    CollectionError,
+    ConceptSearch,
+    EngineError,
+    attach,
+    compare_sets,
+)
 from support.engines import planted
 from support.servers import Postgres
 
@@ -143,6 +151,77 @@ def test_filters_are_in_sql_on_the_tables_own_columns(odd, keys, where):
     hits = ConceptSearch(odd).search(keys[0], k=20, where=where)
     assert len(hits) == 20
     assert all(hit.item["year"] > 2010 for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("where", "passes"),
+    [
+        ([("year", ">", 2010), ("tags", "has", "it's")], lambda i, tags: 1990 + i % 30 > 2010 and "it's" in tags),
+        ([[("year", "=", 1991)], [("year", "in", (1993, 1995))]], lambda i, tags: i % 30 in (1, 3, 5)),
+        ('[["tags", "has not", "left"], ["text", "!=", "text 3"]]', lambda i, tags: "left" not in tags and i != 3),
+        ([("year", "not in", [1990, 1991]), ("year", "<=", 1993)], lambda i, tags: i % 30 in (2, 3)),
+    ],
+)
+def test_filters_are_also_the_conditions_of_a_collection(odd, keys, labels, where, passes):
+    found = {hit.id for hit in ConceptSearch(odd).search(keys[0], k=240, where=where)}
+    assert found == {key for i, key in enumerate(keys) if i and passes(i, labels[i])}
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ([("yaer", "=", 1)], "did you mean 'year'"),
+        ([("year", "~", 1)], "No operator '~'"),
+        ([("year", ">", "many")], "cannot filter by"),
+        ([("year", ">")], "give a condition in SQL"),
+        ({"year": 1}, "give a condition in SQL"),
+    ],
+)
+def test_filters_that_cannot_be_are_said(odd, keys, where, said):
+    with pytest.raises(ValueError, match=said):
+        ConceptSearch(odd).search(keys[0], k=3, where=where)
+
+
+def test_a_search_makes_few_round_trips(odd, model, keys, monkeypatch):
+    """One for the item, one for those near to it, one for all that is shown of them, and one for why."""
+    made = []
+    answers = odd.source._server.answers
+    monkeypatch.setattr(odd.source._server, "answers", lambda *asked: made.append(asked) or answers(*asked))
+    monkeypatch.setattr(odd.source._server, "connection", lambda: pytest.fail("a transaction of several round trips"))
+    hits = ConceptSearch(odd, model).search(keys[0], "left", k=5)
+    ids = [hit.id for hit in hits]
+    assert len(made) == 2
+    assert [hit.item["id"] for hit in hits] == ids
+    assert len(made) == 3
+    for hit in hits:
+        assert sum(hit.aspects.values()) == pytest.approx(hit.score, abs=1e-5)
+        assert hit.explain().score == pytest.approx(hit.score, abs=1e-5)
+    assert len(made) == 4
+
+
+def test_sets_of_an_attached_table_are_compared(odd, copied, model, keys):
+    def compared(collection, *sets, **more):
+        found = compare_sets(collection, *sets, model=model, **more)
+        return sorted(found.ids_a), sorted(found.ids_b), np.round(found.found.difference, 4).tolist()
+
+    for sets in (({"label": "left"},), (keys[:40], keys[20:90]), ([("year", ">", 2005)], {"label": "left"})):
+        assert compared(odd, *sets) == compared(copied, *sets)
+    odd.position(keys[100])  # whatever was met first
+    assert compared(odd, keys[:30], given="year") == compared(copied, keys[:30], given="year")
+    assert compared(odd, [key.upper() for key in keys[:30]]) == compared(copied, keys[:30])
+    with pytest.raises(KeyError, match="no item"):
+        compare_sets(odd, ["nobody"], model=model)
+
+
+def test_a_trace_of_an_attached_table_is_that_of_a_copy(odd, copied, model, keys):
+    there, here = ConceptSearch(odd, model), ConceptSearch(copied, model)
+    far = here.search(keys[0], k=40)[-1].id
+    mine, theirs = (one.trace(keys[0], [far, keys[1], "gone"], k=5) for one in (there, here))
+    for a, b in zip(mine.items, theirs.items):
+        assert (a.id, a.rank, a.shown, a.cause.kind, a.displaced_by) == (b.id, b.rank, b.shown, b.cause.kind,
+                                                                        b.displaced_by)  # fmt: skip
+        assert a.changes[:1] == [] or a.changes[0].rank == b.changes[0].rank
+    assert mine.items[2].cause.kind == "missing"
 
 
 def test_views_halves_and_another_operator(postgres, rows):

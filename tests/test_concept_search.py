@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from pellucid import ConceptSubspaces
 from pellucid._core.arrays import unit_rows
-from pellucid.search import Collection, ConceptSearch, Hit
+from pellucid.search import Collection, ConceptSearch, Hit, Text
 from pellucid.search.wanted import WHOLE
 from support.oracles import planted_cones
+from support.standins import vector
 
 
 @pytest.fixture(scope="module")
@@ -257,3 +258,34 @@ def test_a_diverse_list_of_a_small_collection(parts, tmp_path):
     assert sorted(hit.position for hit in searching.search("1", k=20, diverse=True)) == [0, 2]
     alone = ConceptSearch(Collection.create(tmp_path / "one", X[:1]), model)
     assert alone.search("0", diverse=True) == []
+
+
+def test_an_item_that_lacks_the_concept_it_is_searched_by_is_said(parts, searching, recwarn):
+    X, _, model = parts
+    likely, has = model.predict_proba(X), model.predict(X)
+    lacking = int(np.flatnonzero(~has[:, 1] & has[:, 0])[0])
+    having = int(np.flatnonzero(has[:, 1])[0])
+    for silent in (
+        (str(having), "b"), (str(lacking), None), (str(lacking), {"a": 1, "b": -1}), (X[lacking], "b"), (X[:3], "b"),
+        ([(str(lacking), None, 1)],), ([(str(lacking), "a", 1), (str(lacking), "b", -1)],),
+    ):  # fmt: skip
+        assert searching.notes(*silent) == []
+        searching.search(*silent, k=2)
+    searching.search(str(lacking), k=2, without="b")
+    searching.trace(str(lacking), ["5"], "b")
+    assert not recwarn.list
+    said = f"The item '{lacking}' probably has no b: the model gives it {likely[lacking, 1]:.0%}"
+    for asked in ((str(lacking), "b"), (str(lacking), ["a", "b"]), ([(str(lacking), "b", 1), ("0", None, 1)],)):
+        for score in (None, "projection"):
+            with pytest.warns(UserWarning, match=said) as caught:
+                warned = searching.search(*asked, k=5, score=score)
+            assert [str(one.message) for one in caught] == searching.notes(*asked, score=score)
+            assert len(warned) == 5
+    without = ConceptSubspaces(2, presence=False, center=False, random_state=0).fit(X, parts[1], list("abcd"))
+    assert ConceptSearch(searching.collection, without).notes(str(lacking), "b") == []
+
+
+def test_a_text_that_is_ranked_again_is_no_item_though_one_is_called_so(parts, searching):
+    other = ConceptSearch(searching.collection, parts[2], lambda texts: np.stack([vector(text, 24) for text in texts]))
+    hits = other.rerank("0", [Text("3"), "7"])
+    assert sorted(hit.id for hit in hits) == ["7", "candidate 0"]

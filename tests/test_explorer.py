@@ -136,6 +136,16 @@ def test_search_answers_as_python_does(client, demo, asked):
     assert all(len(hit["shares"]) == 3 for hit in hits)
 
 
+def test_an_item_without_the_concept_that_is_asked_for_is_noted(client, demo):
+    _, collection, model = demo
+    search, noted = ConceptSearch(collection, model), set()
+    for i in range(12):
+        reply = client.post("/api/search", json={"x": f"item-{i}", "concept": "animal", "k": 2}).json()
+        assert reply["notes"] == search.notes(f"item-{i}", "animal")
+        noted.add(len(reply["notes"]))
+    assert noted == {0, 1}
+
+
 def test_search_by_vector_and_by_batch(client, demo):
     _, collection, _ = demo
     X = collection.vectors([3, 4]).tolist()

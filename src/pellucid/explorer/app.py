@@ -181,7 +181,8 @@ def _add_searching(app: FastAPI, state: State, limits: Limits) -> None:
         if not isinstance(x, str) and isinstance(x[0], list) and len(x) > limits.batch:
             raise ValueError(f"A batch has at most {limits.batch} vectors.")
         state.check_work(x, asked.k, asked.diverse, limits.work)
-        return {"hits": state.search(x, asked.concept, asked.without, asked.k, asked.diverse, asked.score)}
+        hits = state.search(x, asked.concept, asked.without, asked.k, asked.diverse, asked.score)
+        return {"hits": hits, "notes": state.notes(x, asked.concept, asked.score)}
 
     @app.post("/api/explain", response_model=s.Explanations, responses=PROBLEMS)
     def explain(asked: s.ExplainRequest) -> Any:

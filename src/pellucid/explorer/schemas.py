@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Place = Annotated[float, Field(ge=-1e6, le=1e6)]
@@ -128,6 +129,8 @@ class Hit(BaseModel):
 
 class Hits(BaseModel):
     hits: list[Hit] | list[list[Hit]] = Field(description="A list of hits, or one list for each vector of a batch.")
+    # for whoever asks the service directly: the page's types do not have it
+    notes: SkipJsonSchema[list[str]] = Field([], description="What to know before the hits are trusted.")
 
 
 class ExplainRequest(FromItemOrText):

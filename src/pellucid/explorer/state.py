@@ -155,6 +155,10 @@ class State:
             shown = [self._hits([(hit.position, hit.score) for hit in hits]) for hits in (found if batch else [found])]
         return shown if batch else shown[0]
 
+    def notes(self, x: Any, concept: str | list[str] | None, score: str | None) -> list[str]:
+        """What to know of a search before its hits are trusted."""
+        return self.searcher.notes(x, concept, score=score) if isinstance(x, str) and concept is not None else []
+
     def check_work(self, x: Any, k: int, diverse: bool, most: float) -> None:
         """Refuse a search that would take more than its share."""
         queries = len(x) if not isinstance(x, str) and isinstance(x[0], list) else 1

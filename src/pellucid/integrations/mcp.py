@@ -74,6 +74,7 @@ class SearchResult(BaseModel):
     """What a search found."""
 
     hits: list[Found]
+    notes: list[str] = Field(description="What to know before the hits are trusted; empty if there is nothing.")
 
 
 class ExplanationResult(BaseModel):
@@ -162,7 +163,8 @@ class Tools:
             raise ValueError(f"At most {most} results are explained at a time: ask for fewer, or without explanations.")
         retrieval = Retrieval(self.search_, concept, without, k, diverse, self._filter(where), score, explain)
         found = []
-        for one in retrieval.documents(self._query(query, kind)):
+        asked = self._query(query, kind)
+        for one in retrieval.documents(asked):
             deadline.check()
             columns = dict(one.metadata)
             parts, why = columns.pop("parts", {}), columns.pop("explanation", None)
@@ -172,7 +174,7 @@ class Tools:
                     columns=shown(columns), explanation=why,
                 )
             )  # fmt: skip
-        return SearchResult(hits=found)
+        return SearchResult(hits=found, notes=self.search_.notes(asked, concept, score=score))
 
     def explain(
         self,
@@ -290,8 +292,10 @@ class Tools:
         if any(want is not None for want in wants) and self.search_.stored is None:
             raise ValueError("There is no model: start the server with --model to ask for concepts.")
 
-    @staticmethod
-    def _filter(where: Any) -> Any:
+    def _filter(self, where: Any) -> Any:
+        if where is not None and not isinstance(where, list) and self.search_.collection.engine_name == "postgres":
+            # a condition in SQL can read whatever the server's owner may
+            raise ValueError('Conditions in SQL are not taken from agents: filter by [["year", ">", 1999]].')
         if isinstance(where, list):
             if any(len(condition) != 3 for condition in where):
                 raise ValueError('Each condition of where has three parts: ["year", ">", 1999].')

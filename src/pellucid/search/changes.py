@@ -61,8 +61,7 @@ def changes(case: Case, causes: list[Cause]) -> list[Change]:
     before = set(ranking.shown.tolist())
     for says, options in _candidates(case, causes):
         deadline.check()
-        hits: Any = ranking.search.search(ranking.query, **{**ranking.options, **options})
-        now = [hit.position for hit in hits]
+        now = [hit.position for hit in ranking.again(options)]
         if case.position not in now:
             continue
         kept = len(before & set(now))
@@ -83,9 +82,8 @@ def _candidates(case: Case, causes: list[Cause]) -> Iterator[tuple[str, dict[str
     )  # fmt: skip
     if options.get("where") is not None:
         yield "drop the filter", {"where": None}
-    engine = getattr(search.collection, "engine", None)  # an attached table filters in its own language
     for cause in causes:
-        if cause.kind == "source" and options.get("where") is None and engine is not None:
+        if cause.kind == "source" and options.get("where") is None:
             column, _, value = str(cause.about).partition("=")
             told = next((item[column] for item in ranking.top_items if str(item.get(column)) == value), value)
             yield f"leave out {column} {value!r}", {"where": search.collection.leaving_out(column, told)}

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from pellucid._core.hints import did_you_mean
 from pellucid.concepts import Comparison, Vocabulary, compare
-from pellucid.search.collection import Collection
 from pellucid.search.engines._filters import matching
+from pellucid.search.readable import ReadableCollection
 
 # what stands for all items that are not in the other set
 REST = "rest"
@@ -76,7 +76,7 @@ class ComparedSets:
 
 
 def compare_sets(
-    collection: Collection,
+    collection: ReadableCollection,
     a: Any,
     b: Any = REST,
     *,
@@ -95,10 +95,10 @@ def compare_sets(
 
     Parameters
     ----------
-    collection : Collection
-        The items.
+    collection : Collection or AttachedCollection
+        The items; of a table that is attached all columns are read.
     a : list of str, list of conditions, str or dict
-        One set: ids of items; a filter as :meth:`Collection.search` takes it, also in JSON; ``{"label": name}``,
+        One set: ids of items; a filter ``[(column, operator, value), …]``, also in JSON; ``{"label": name}``,
         what has that value in some column, or in the one of ``{"label": name, "column": column}``; or
         ``{"cluster": name}``, or its number.
     b : list of str, list of conditions, str or dict, default="rest"
@@ -148,39 +148,43 @@ def compare_sets(
     >>> bool(late.found.found.any()), len(late.ids_a)
     (False, 15)
     """
-    positions = [items_of(collection, a, clusters)]
-    if isinstance(b, str) and b == REST:
-        every = np.array(list(collection._now.positions.values()), dtype=np.int64)
-        positions.append(every[~np.isin(every, positions[0])])
-    else:
-        positions.append(items_of(collection, b, clusters))
-    for name, rows, asked in (("A", positions[0], a), ("B", positions[1], b)):
-        if not len(rows):
+    every = Listed(collection, *collection.table())
+    in_a = items_of(every, a, clusters)
+    in_b = ~in_a if isinstance(b, str) and b == REST else items_of(every, b, clusters)
+    for name, passed, asked in (("A", in_a, a), ("B", in_b, b)):
+        if not passed.any():
             raise ValueError(f"No item is in {name} ({asked!r}): choose another set.")
-    both = np.intersect1d(positions[0], positions[1])
-    positions = [rows[~np.isin(rows, both)] for rows in positions]
-    if not (len(positions[0]) and len(positions[1])):
+    chosen = [np.flatnonzero(in_a & ~in_b), np.flatnonzero(in_b & ~in_a)]
+    if not (len(chosen[0]) and len(chosen[1])):
         raise ValueError("One of A and B lies in the other: compare it with the rest.")
     held: dict[str, Any] = {
-        name: tuple(column_of(collection, column, rows) for rows in positions)
+        name: tuple(column_of(every.items, column, rows) for rows in chosen)
         for name, column in (("given", given), ("groups", groups))
         if column is not None
     }
-    first, second = (collection.vectors(rows) for rows in positions)
+    first, second = (collection.vectors(every.positions[rows]) for rows in chosen)
     found = compare(
         first, second, model=model, vocabulary=vocabulary, rate=rate, least=least, random_state=random_state, **held
     )
     assert isinstance(found, Comparison)
-    ids = {position: item for item, position in collection._now.positions.items()}
-    return ComparedSets(found, *([ids[int(row)] for row in rows] for rows in positions))
+    return ComparedSets(found, *(every.items.column("id").take(pa.array(rows)).to_pylist() for rows in chosen))
 
 
-def items_of(collection: Collection, wanted: Any, clusters: Any = None) -> NDArray[np.int64]:
-    """Positions of the items of a set, in order.
+@dataclass(frozen=True)
+class Listed:
+    """All items of a collection: where they stand, and their columns."""
+
+    collection: ReadableCollection
+    positions: NDArray[np.int64]
+    items: pa.Table
+
+
+def items_of(every: Listed, wanted: Any, clusters: Any = None) -> NDArray[np.bool_]:
+    """Which items are in a set.
 
     Parameters
     ----------
-    collection : Collection
+    every : Listed
         The items.
     wanted : list of str, list of conditions, str or dict
         As :func:`compare_sets` takes either set.
@@ -189,50 +193,44 @@ def items_of(collection: Collection, wanted: Any, clusters: Any = None) -> NDArr
 
     Returns
     -------
-    ndarray of shape (k,)
-        Where they stand.
+    ndarray of shape (n,)
+        Whether each is.
 
     Raises
     ------
     ValueError
         If it is none of these, or there is no such label or cluster.
     """
-    now = collection._now
     if isinstance(wanted, Mapping):
         kinds = {"label", "cluster"} & set(wanted)
         if len(kinds) != 1 or not set(wanted) <= {"label", "cluster", "column"}:
             raise ValueError(f"A set is {{'label': …}} or {{'cluster': …}}, got {dict(wanted)!r}.")
         if "label" in wanted:
-            passed = labelled(collection, str(wanted["label"]), wanted.get("column"))
-        else:
-            passed = in_cluster(collection, wanted["cluster"], clusters)
-    elif not isinstance(wanted, str) and is_list(wanted) and all(isinstance(name, str) for name in wanted):
-        return np.sort(np.array([collection.position(name) for name in dict.fromkeys(wanted)], dtype=np.int64))
-    else:
-        passed = matching(wanted, [segment.items for segment in now.segments], len(now.alive))
-    return np.flatnonzero(passed & now.alive)
+            return labelled(every.items, str(wanted["label"]), wanted.get("column"))
+        return in_cluster(every, wanted["cluster"], clusters)
+    if not isinstance(wanted, str) and is_list(wanted) and all(isinstance(name, str) for name in wanted):
+        ids = every.items.column("id")
+        odd = set(wanted).difference(ids.to_pylist())  # which the collection knows in another form, or says that not
+        at = [every.collection.position(name) for name in sorted(odd)]
+        return np.asarray(pc.is_in(ids, pa.array(wanted, ids.type))) | np.isin(every.positions, at)
+    return matching(wanted, [every.items], len(every.positions))
 
 
 def is_list(wanted: Any) -> bool:
     return isinstance(wanted, (Sequence, np.ndarray))
 
 
-def labelled(collection: Collection, label: str, column: str | None) -> NDArray[np.bool_]:
+def labelled(items: pa.Table, label: str, column: str | None) -> NDArray[np.bool_]:
     """Which items have a value, or one in a list, in one column or in any."""
-    known = set(columns_of(collection))
+    known = set(items.column_names)
     if column is not None and column not in known:
         raise ValueError(f"There is no column {column!r}: {did_you_mean(column, sorted(known))}")
     wanted = sorted(known - {"id"}) if column is None else [column]
-    passed, seen = np.zeros(len(collection._now.alive), dtype=bool), set[str]()
+    passed, seen = np.zeros(items.num_rows, dtype=bool), set[str]()
     for name in wanted:
-        start = 0
-        for segment in collection._now.segments:
-            rows = slice(start, start + len(segment.rows))
-            if name in segment.items.column_names:
-                has, values = having(segment.items.column(name), label)
-                passed[rows] |= has
-                seen |= values
-            start = rows.stop
+        has, values = having(items.column(name), label)
+        passed |= has
+        seen |= values
     if not passed.any():
         where = "" if column is None else f" in {column!r}"
         raise ValueError(f"No item has the label {label!r}{where}: {did_you_mean(label, sorted(seen))}")
@@ -257,11 +255,11 @@ def having(column: Any, label: str) -> tuple[NDArray[np.bool_], set[str]]:
     return out, some
 
 
-def in_cluster(collection: Collection, cluster: Any, clusters: Any) -> NDArray[np.bool_]:
+def in_cluster(every: Listed, cluster: Any, clusters: Any) -> NDArray[np.bool_]:
     """Which items are in a cluster, by its name or number."""
     if clusters is None:
         raise ValueError("Which clusters are meant? Give a model of clusters.")
-    X, count = collection.vectors(), len(clusters.atoms_)
+    X, count = every.collection.vectors(every.positions), len(clusters.atoms_)
     if str(cluster).removeprefix("-").isdigit() and -1 <= int(cluster) < count:
         number = int(cluster)
     else:
@@ -269,25 +267,11 @@ def in_cluster(collection: Collection, cluster: Any, clusters: Any) -> NDArray[n
         if str(cluster) not in names:
             raise ValueError(f"There is no cluster {cluster!r}: {did_you_mean(str(cluster), names)}")
         number = names.index(str(cluster))
-    now = collection._now
-    passed = np.zeros(len(now.alive), dtype=bool)
-    passed[now.alive] = np.asarray(clusters.predict(X)) == number
-    return passed
+    return np.asarray(np.asarray(clusters.predict(X)) == number)
 
 
-def columns_of(collection: Collection) -> list[str]:
-    """Names of the columns, in order."""
-    return list(dict.fromkeys(name for s in collection._now.segments for name in s.items.column_names))
-
-
-def column_of(collection: Collection, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
+def column_of(items: pa.Table, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
     """A column's values of some items."""
-    known = columns_of(collection)
-    if name not in known:
-        raise ValueError(f"There is no column {name!r}: {did_you_mean(name, known)}")
-    parts = [
-        s.items.column(name).to_pylist() if name in s.items.column_names else [None] * len(s.rows)
-        for s in collection._now.segments
-    ]
-    values = [value for part in parts for value in part]
-    return np.asarray([values[int(row)] for row in rows])
+    if name not in items.column_names:
+        raise ValueError(f"There is no column {name!r}: {did_you_mean(name, items.column_names)}")
+    return np.asarray(items.column(name).take(pa.array(rows)).to_pylist())

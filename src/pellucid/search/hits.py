@@ -27,6 +27,8 @@ class Hit:
         Explains the score; None without a model.
     split : callable or None
         Splits the score by aspect of the query; None where it has but one.
+    known_id : str or None
+        The item's id, where it is known before the item is read.
     """
 
     rank: int
@@ -35,6 +37,7 @@ class Hit:
     read: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
     why: Callable[..., Explanation] | None = field(default=None, repr=False, compare=False)
     split: Callable[[], dict[str, float]] | None = field(default=None, repr=False, compare=False)
+    known_id: str | None = field(default=None, repr=False, compare=False)
 
     @property
     def aspects(self) -> dict[str, float]:
@@ -52,7 +55,7 @@ class Hit:
     @property
     def id(self) -> str:
         """Id of the item."""
-        return str(self.item["id"])
+        return str(self.item["id"]) if self.known_id is None else self.known_id
 
     def explain(self, **more: Any) -> Explanation:
         """Say which concepts make up this score.

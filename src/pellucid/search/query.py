@@ -3,6 +3,7 @@ the model prepares both."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from pellucid._core import deadline
 from pellucid._core.arrays import unit_rows
 from pellucid.concepts import ConceptSubspaces, Vocabulary, WordConcept
 from pellucid.preparation import CenteredNormalizer
+from pellucid.search._folder import CollectionError
 from pellucid.search.explanation import Explanation, explain_cosine, explain_wanted
 from pellucid.search.hits import Hit
 from pellucid.search.readable import ReadableCollection
@@ -135,7 +137,47 @@ class ConceptSearch:
         ValueError
             If a concept or an item is not known, or there is no model that knows concepts.
         """
-        want, own, names = self._looked_for(x, concept, without, score)
+        want, own, names, notes = self._looked_for(x, concept, without, score)
+        for note in notes:
+            warnings.warn(note, stacklevel=2)
+        return self._searched(x, want, own, names, k, diverse, where)
+
+    def notes(self, x: Any, concept: Any = None, *, score: str | None = None) -> list[str]:
+        """Say what is to be known of a search before its hits are trusted: that an item it starts from probably lacks a
+        concept which it is searched by. :meth:`search` warns of the same.
+
+        Parameters
+        ----------
+        x : str, array-like of shape (d,) or (q, d), or list of tuple
+            The query, as for :meth:`search`.
+        concept : str, WordConcept, list or dict, default=None
+            As for :meth:`search`.
+        score : {"presence", "projection"}, default=None
+            As for :meth:`search`.
+
+        Returns
+        -------
+        list of str
+            A sentence for each item and concept; empty for texts, vectors and what the model cannot tell.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from pellucid import ConceptSubspaces
+        >>> from pellucid.search import Collection, ConceptSearch
+        >>> X, pets = [[9, 1, 0], [8, 0, 1], [0, 9, 1], [1, 8, 0]] * 9, ["cat", "cat", "dog", "dog"] * 9
+        >>> search = ConceptSearch(Collection.create(mkdtemp(), X), ConceptSubspaces(1).fit(X, pets))
+        >>> search.notes("0", "cat"), search.notes("0", "dog")[0][:33]
+        ([], "The item '0' probably has no dog:")
+        """
+        if is_composed(x):
+            return self._composed(x, score)[2]
+        found = self.collection.look_up(x) if isinstance(x, str) and not isinstance(x, Text) else None
+        return [] if found is None else self._lacking(x, self._prepared(found[1]), self._asked(concept, None, score))
+
+    def _searched(
+        self, x: Any, want: Wanted, own: list[int | None], names: list[str], k: int, diverse: bool, where: Any
+    ) -> list[Hit] | list[list[Hit]]:
         most = listed(k, diverse)
         here = [position for position in own if position is not None]
         results = []
@@ -405,15 +447,30 @@ class ConceptSearch:
 
     def _looked_for(
         self, x: Any, concept: Any, without: Any, score: str | None
-    ) -> tuple[Wanted, list[int | None], list[str]]:
-        """What a search looks for, the positions of the items it starts from, and the model's concepts it goes by."""
+    ) -> tuple[Wanted, list[int | None], list[str], list[str]]:
+        """What a search looks for, the positions of the items it starts from, the model's concepts it goes by, and
+        what is to be said of it."""
         if is_composed(x):
             if concept is not None or without is not None:
                 raise ValueError("A query made of parts names its concepts in the parts.")
-            return *self._composed(x, score), []
+            want, own, notes = self._composed(x, score)
+            return want, own, [], notes
         asked = self._asked(concept, without, score)
         query, position = self._query(x)
-        return wanted(query, asked, self._presence), [position], asked.names
+        notes = self._lacking(x, query, asked) if position is not None else []
+        return wanted(query, asked, self._presence), [position], asked.names, notes
+
+    def _lacking(self, item: str, row: NDArray[Any], asked: Asked) -> list[str]:
+        """A sentence for each concept that is looked for in an item (1, d) which probably does not have it."""
+        if self._presence is None or not asked.names:
+            return []
+        which = np.array(self.stored.cones.indices(asked.names))
+        likely, least = self._presence.probabilities(row, which)[0], self._presence.threshold[which]
+        return [
+            f"The item {str(item)!r} probably has no {name}: the model gives it {p:.0%}, and counts an item as having "
+            f"it from {t:.0%} on. Start from an item that has it."
+            for name, p, t in zip(asked.names, likely, least) if p < t
+        ]  # fmt: skip
 
     # ranking
 
@@ -460,31 +517,34 @@ class ConceptSearch:
     # hits, and why
 
     def _hits(self, want: Wanted, positions: Any, scores: Any) -> list[Hit]:
-        found = []
-        read = self.collection.reader(positions.tolist())
-        for rank, (position, close) in enumerate(zip(positions.tolist(), scores.tolist()), start=1):
-            why = None if self.stored is None else partial(self._explained, want, position)
-            split = partial(self._split, want, position) if len(want.aspects) > 1 or want.likely else None
-            found.append(Hit(rank, float(close), position, partial(read, position), why, split))
+        found, where = [], positions.tolist()
+        read, rows, ids = self.collection.reader(where), HitRows(self, where), self.collection.known_ids(where)
+        for i, (position, close) in enumerate(zip(where, scores.tolist())):
+            why = None if self.stored is None else partial(self._why, want, rows, i)
+            split = partial(self._split, want, rows, i) if len(want.aspects) > 1 or want.likely else None
+            known = None if ids is None else ids[i]
+            found.append(Hit(i + 1, float(close), position, partial(read, position), why, split, known))
         return found
 
-    def _split(self, want: Wanted, position: int) -> dict[str, float]:
-        terms = want.terms(self._rows([position]), self._presence)
+    def _why(self, want: Wanted, rows: HitRows, i: int, **more: Any) -> Explanation:
+        return self._explained(want, rows[i], **more)
+
+    def _split(self, want: Wanted, rows: HitRows, i: int) -> dict[str, float]:
+        terms = want.terms(rows[i], self._presence)
         return {name: float(term[0, 0]) for name, term in terms.items()}
 
     def _explained(
         self,
         want: Wanted,
-        other: int | NDArray[Any],
+        row: NDArray[Any],
         vocabulary: Vocabulary | None = None,
         top: int = 3,
         active: Any = None,
     ) -> Explanation:
-        """The score of what is wanted and a prepared row (1, d), or the item at a position, as a sum over concepts."""
+        """The score of what is wanted and a prepared row (1, d) as a sum over concepts."""
         if self.stored is None:
             raise ValueError("There is no model: concepts are needed to say why two items are close.")
-        row, words = self._rows([other]) if isinstance(other, int) else other, vocabulary or self.vocabulary
-        cones, presence = self.stored.cones, self._presence
+        cones, presence, words = self.stored.cones, self._presence, vocabulary or self.vocabulary
         if want.is_whole:
             return explain_cosine(cones, want.vectors, row, presence, active, words, top)
         return explain_wanted(cones, want, row, presence, active, words, top)
@@ -520,27 +580,29 @@ class ConceptSearch:
         index = cones.indices(names)[0]
         return Learned(", ".join(names), cones, names, index if len(names) == 1 else None)
 
-    def _composed(self, x: Any, score: str | None) -> tuple[Wanted, list[int | None]]:
-        """A query of parts (item, concept, weight), and the positions of its items."""
-        parts, weights, own = [], [], []
+    def _composed(self, x: Any, score: str | None) -> tuple[Wanted, list[int | None], list[str]]:
+        """A query of parts (item, concept, weight), the positions of its items, and what is to be said of it."""
+        parts, weights, own, notes = [], [], [], list[str]()
         for item, concept, weight in x:
             if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not np.isfinite(weight):
                 raise ValueError(f"A part's weight must be a finite number, got {weight!r}.")
             row, position = self._query(item)
             parts.append((row, self._asked(concept, None, score)))
+            if position is not None and weight > 0:
+                notes += self._lacking(item, *parts[-1])
             weights.append(float(weight))
             own.append(position)
         if not any(weight > 0 for weight in weights):
             raise ValueError("At least one part of a query needs a positive weight.")
         presence = self._presence if any(asked.with_presence for _, asked in parts) else None
-        return composed(parts, weights, presence), own
+        return composed(parts, weights, presence), own, notes
 
     def _query(self, x: Any) -> tuple[NDArray[Any], int | None]:
         """The query as prepared rows, and the position of the item it is, if it is one."""
         if isinstance(x, str):
-            if not isinstance(x, Text) and x in self.collection:
-                position = self.collection.position(x)
-                return self._rows([position]), position
+            found = None if isinstance(x, Text) else self.collection.look_up(x)
+            if found is not None:
+                return self._prepared(found[1]), found[0]
             if self.encoder is None:
                 missing = "" if isinstance(x, Text) else f"There is no item {x!r}; "
                 raise ValueError(
@@ -573,6 +635,23 @@ class ConceptSearch:
         if self.stored is None:
             return rows if self._before is None else np.asarray(self._before.transform(rows))
         return np.asarray(self.stored.cones.filtered(self.stored.prepare(rows), concept or None))
+
+
+class HitRows:
+    """The prepared rows of hits, which are read together when the first is asked for: a database may be far."""
+
+    def __init__(self, search: ConceptSearch, positions: list[int]) -> None:
+        self._search, self._positions = search, positions
+
+    @cached_property
+    def _all(self) -> NDArray[Any] | None:
+        try:
+            return self._search._rows(self._positions)
+        except CollectionError:  # one of them is gone: that one says so when it is asked for
+            return None
+
+    def __getitem__(self, i: int) -> NDArray[Any]:
+        return self._search._rows([self._positions[i]]) if self._all is None else self._all[i : i + 1]
 
 
 def listed(k: int, diverse: bool) -> int:

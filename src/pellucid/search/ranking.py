@@ -52,13 +52,17 @@ class Ranking:
     @classmethod
     def of(cls, search: ConceptSearch, query: Any, options: dict[str, Any], source: str | None) -> Ranking:
         asked = [options.get(name) for name in ("concept", "without", "score")]
-        hits: Any = search.search(query, **options)
-        want, own, _ = search._looked_for(query, *asked)
+        want, own, *_ = search._looked_for(query, *asked)
+        hits, where = found_by(search, query, options), options.get("where")
         here = [position for position in own if position is not None]
         most = min(len(search.collection), max(NUMBERS // search.collection.dimension, RANKED_LEAST))
-        ((positions, scores),) = search._ranked(want, most, options.get("where"))
+        ((positions, scores),) = search._ranked(want, most, where)
         others = ~np.isin(positions, here)
         return cls(search, query, options, source, want, here, hits, positions[others], scores[others])
+
+    def again(self, options: dict[str, Any]) -> list[Hit]:
+        """The hits of the same search, but for some options."""
+        return found_by(self.search, self.query, {**self.options, **options})
 
     @property
     def k(self) -> int:
@@ -149,7 +153,8 @@ class Ranking:
         return self.items(self.sample)
 
     def items(self, positions: NDArray[np.int64]) -> list[dict[str, Any]]:
-        return [self.search.collection.item(int(position)) for position in positions]
+        read = self.search.collection.reader(positions.tolist())
+        return [read(position) for position in positions.tolist()]
 
     @cached_property
     def top_items(self) -> list[dict[str, Any]]:
@@ -246,6 +251,14 @@ class Case:
     @cached_property
     def item(self) -> dict[str, Any]:
         return self.ranking.search.collection.item(self.position)
+
+
+def found_by(search: ConceptSearch, query: Any, options: dict[str, Any]) -> list[Hit]:
+    """What a search finds, without a word on how sensible it is to search so."""
+    asked = [options.get(name) for name in ("concept", "without", "score")]
+    want, own, names, _ = search._looked_for(query, *asked)
+    hits: Any = search._searched(query, want, own, names, options["k"], options["diverse"], options.get("where"))
+    return hits  # type: ignore[no-any-return]
 
 
 def _columns(items: list[dict[str, Any]]) -> list[str]:

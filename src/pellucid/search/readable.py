@@ -90,6 +90,39 @@ class ReadableCollection(ABC):
             If there is no such item.
         """
 
+    def look_up(self, item: str) -> tuple[int, NDArray[Any]] | None:
+        """Find an item and its vector.
+
+        Parameters
+        ----------
+        item : str
+            Its id.
+
+        Returns
+        -------
+        tuple of int and ndarray of shape (1, d), or None
+            Its position, and its row as it is stored; None if there is no such item.
+        """
+        if item not in self:
+            return None
+        position = self.position(item)
+        return position, self.vectors([position])
+
+    def known_ids(self, positions: Sequence[int]) -> list[str] | None:
+        """Give the ids of items if they are known without reading the items.
+
+        Parameters
+        ----------
+        positions : list of int
+            Where they stand.
+
+        Returns
+        -------
+        list of str or None
+            Their ids; None if an item has to be read for its id.
+        """
+        return None
+
     @abstractmethod
     def vectors(self, positions: Sequence[int] | NDArray[np.int64] | None = None) -> NDArray[Any]:
         """Read rows.

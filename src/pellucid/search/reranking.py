@@ -32,21 +32,20 @@ def rerank(
     most = len(candidates) if k is None else k
     if most < 1:
         raise ValueError(f"k must be at least 1, got {k}.")
-    want, _, names = search._looked_for(x, concept, without, score)
-    rows = np.vstack([search._query(candidate)[0] for candidate in candidates])
+    want, _, names, _ = search._looked_for(x, concept, without, score)
+    asked = [search._query(candidate) for candidate in candidates]
+    rows = np.vstack([row for row, _ in asked])
     scores = want.row(0).scores(rows, search._presence)[0]
     order = np.lexsort((np.arange(len(scores)), -scores))
     if diverse:
         seen = rows if search.stored is None else search.stored.cones.filtered(rows, names or None)
         order = order[diversify(np.asarray(seen)[order], min(most, len(order)), scores[order])]
-    found = []
+    found, read = [], search.collection.reader([at for _, at in asked if at is not None])
     for rank, i in enumerate(order[:most].tolist(), start=1):
-        here, row = candidates[i], rows[i : i + 1]
-        known = isinstance(here, str) and here in search.collection
-        at = search.collection.position(here) if known else -1
-        read = partial(search.collection.item, at) if known else partial(_unknown, i)
+        at, row = asked[i][1], rows[i : i + 1]
+        item = partial(_unknown, i) if at is None else partial(read, at)
         why = None if search.stored is None else partial(search._explained, want.row(0), row)
-        found.append(Hit(rank, float(scores[i]), i, read, why))
+        found.append(Hit(rank, float(scores[i]), i, item, why))
     return found
 
 

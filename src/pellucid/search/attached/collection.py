@@ -139,6 +139,18 @@ class AttachedCollection(ReadableCollection):
             raise KeyError(f"There is no item {item!r} in {self.name}.")
         return int(self._met([key])[0])
 
+    def look_up(self, item: str) -> tuple[int, NDArray[Any]] | None:
+        found = self.source.look_up(str(item))
+        if found is None:
+            return None
+        key, row = found
+        if row is None:
+            raise CollectionError(self._gone(key))
+        return int(self._met([key])[0]), row[None]
+
+    def known_ids(self, positions: Sequence[int]) -> list[str] | None:
+        return self._keys_at(positions)
+
     # reading
 
     def vectors(self, positions: Sequence[int] | NDArray[np.int64] | None = None) -> NDArray[Any]:

@@ -28,7 +28,7 @@ from pellucid.search.attached.source import (
     slots,
 )
 from pellucid.search.engines import EngineError
-from pellucid.search.engines.postgres_server import PostgresServer
+from pellucid.search.engines.postgres_server import PostgresServer, condition_of
 
 # how numbers come in the binary form of each type, after four bytes of header
 FORMS = {"vector": ">f4", "halfvec": ">f2"}
@@ -45,6 +45,12 @@ PLAIN = {
 }  # fmt: skip
 # share of the lists of an IVFFlat index that are looked at, and the least number of them
 PROBED, PROBES = 0.2, 10
+
+# operators of the conditions that a collection of our own takes, in SQL
+SIGNS = {
+    **{sign: f"{{}} {sign} %s" for sign in ("=", "!=", "<", ">", "<=", ">=")}, "==": "{} = %s",
+    "in": "{} = ANY(%s)", "not in": "{} <> ALL(%s)", "has": "%s = ANY({})", "has not": "%s <> ALL({})",
+}  # fmt: skip
 
 COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typname, a.atttypmod, format_type(a.atttypid, -1)
@@ -103,9 +109,18 @@ class PostgresSource(Source):
     @contextmanager
     def _reading(self) -> Iterator[Any]:
         """A connection in a transaction that may only read; what goes wrong is said in a sentence."""
+        with self._said(), self._server.connection() as connection:
+            yield connection
+
+    def _answers(self, *asked: tuple[Any, Sequence[Any]]) -> list[list[Any]]:
+        """The same for queries whose answers come together."""
+        with self._said():
+            return self._server.answers(*asked)
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
         try:
-            with self._server.connection() as connection:
-                yield connection
+            yield
         except self._errors.InsufficientPrivilege as error:
             raise EngineError(self._no_privilege(error)) from error
         except self._errors.QueryCanceled as error:
@@ -260,13 +275,15 @@ class PostgresSource(Source):
         return int(self.retry(lambda: self._one(query)))
 
     def _one(self, query: Any) -> Any:
-        with self._reading() as connection:
-            return self._run(connection, query).fetchone()[0]
+        return self._answers((query, ()))[0][0][0]
+
+    def _all(self, query: Any, values: Sequence[Any]) -> list[Any]:
+        return self.retry(lambda: self._answers((query, values))[0])
 
     def nearest(
         self, queries: NDArray[np.float32], k: int, where: Any, center: NDArray[np.float64] | None, exact: bool
     ) -> list[Found]:
-        condition, values = (where, []) if where is None or isinstance(where, str) else (where[0], list(where[1]))
+        condition, values = self._condition(where)
         # a condition without values is taken as it stands; where there are some, its percent signs count double already
         narrowed = self._sql.SQL("" if condition is None else f"AND ({condition})")
         parts = {"by": self._by, "op": self._sql.SQL(self._operator), "to": self._sql.SQL(self._to)}
@@ -278,14 +295,9 @@ class PostgresSource(Source):
         if not values:
             narrowed = self._sql.SQL(narrowed.as_string(None).replace("%", "%%"))
         text = self._sql.SQL(text.as_string(None)).format(where=narrowed)
-        settings = self._settings(k, exact)
         try:
-            with self._reading() as connection:
-                connection.execute(settings)
-                found = []
-                for query in queries:
-                    asked = (*values, as_text(query), k)
-                    found.append(self._run(connection, text, asked).fetchall())
+            settings = (self._settings(k, exact), ())
+            _, *found = self._answers(settings, *((text, (*values, as_text(query), k)) for query in queries))
         except (self._server.psycopg.ProgrammingError, self._server.psycopg.DataError,
                 self._errors.InternalError) as error:  # fmt: skip
             reason = str(error).splitlines()[0].rstrip(".")
@@ -298,6 +310,29 @@ class PostgresSource(Source):
                 raise EngineError(f"{self.place} cannot search {self.name}: {reason}.") from error
             raise ValueError(f"PostgreSQL cannot filter by {where!r}: {reason}.") from error
         return [self._unpacked(rows) for rows in found]
+
+    def _condition(self, where: Any) -> tuple[str | None, list[Any]]:
+        """A filter in SQL with the values to bind: as it came, or of the conditions that a collection takes."""
+        told = conditions_in(where)
+        if told is None:
+            return condition_of(where, ', or conditions such as [("year", ">", 1999)]')
+        return self._of_conditions(told)
+
+    def _of_conditions(self, either: list[list[Sequence[Any]]]) -> tuple[str, list[Any]]:
+        values: list[Any] = []
+        parts = []
+        for every in either:
+            made = []
+            for name, sign, value in every:
+                column = self._id if name == "id" else self._parts.get(name)
+                if column is None:
+                    raise ValueError(f"There is no column {name!r}: {did_you_mean(str(name), ['id', *self.columns])}")
+                if sign not in SIGNS:
+                    raise ValueError(f"No operator {sign!r} is known: {did_you_mean(str(sign), SIGNS)}")
+                made.append(SIGNS[sign].format(self._shown_name(column).replace("%", "%%")))
+                values.append(list(value) if isinstance(value, (set, tuple)) else value)
+            parts.append(" AND ".join(made))
+        return "(" + ") OR (".join(parts) + ")", values
 
     def _settings(self, k: int, exact: bool) -> str:
         """What holds for this one transaction."""
@@ -332,12 +367,7 @@ class PostgresSource(Source):
         query = self._asking(
             "SELECT {id}::text, {send}({v}) FROM {table} WHERE {id} = ANY(%s::text[]::{key_type}[]) AND {v} IS NOT NULL"
         )
-
-        def asked() -> list[Any]:
-            with self._reading() as connection:
-                return list(self._run(connection, query, (list(keys),)).fetchall())
-
-        found = self._unpacked(self.retry(asked))
+        found = self._unpacked(self._all(query, (list(keys),)))
         return dict(zip(found.keys, found.rows))
 
     def items(self, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -345,12 +375,7 @@ class PostgresSource(Source):
             "SELECT {id}::text, {columns} FROM {table} WHERE {id} = ANY(%s::text[]::{key_type}[])",
             columns=self._columns(self.columns),
         )
-
-        def asked() -> list[Any]:
-            with self._reading() as connection:
-                return list(self._run(connection, query, (list(keys),)).fetchall())
-
-        found = self.retry(asked)
+        found = self._all(query, (list(keys),))
         return {key: dict(zip(self.columns, map(shown, values))) for key, _, *values in found}
 
     def _columns(self, columns: Sequence[str]) -> Any:
@@ -361,17 +386,22 @@ class PostgresSource(Source):
         return self._sql.SQL(", ").join(parts)
 
     def known(self, key: str) -> str | None:
-        query = self._asking("SELECT {id}::text FROM {table} WHERE {id} = %s::text::{key_type} LIMIT 1")
+        found = self._row_of(key, "NULL")
+        return None if found is None else str(found[0])
 
-        def asked() -> Any:
-            with self._reading() as connection:
-                return self._run(connection, query, (key,)).fetchone()
+    def look_up(self, key: str) -> tuple[str, NDArray[Any] | None] | None:
+        found = self._row_of(key, "{send}({v})")
+        if found is None:
+            return None
+        return str(found[0]), None if found[1] is None else self._unpacked([found]).rows[0]
 
+    def _row_of(self, key: str, what: str) -> Any:
+        where = " FROM {table} WHERE {id} = %s::text::{key_type} LIMIT 1"
+        query = self._asking("SELECT {id}::text, " + what + where)
         try:
-            found = self.retry(asked)
+            return next(iter(self._all(query, (key,))), None)
         except self._server.psycopg.DataError:  # an id that cannot be one, such as a word where numbers are
             return None
-        return None if found is None else str(found[0])
 
     def leaving_out(self, column: str, value: Any) -> Any:
         name = self._id if column == "id" else self._parts[column]
@@ -445,12 +475,26 @@ class PostgresSource(Source):
             "SELECT {id}::text AS pellucid_key, {send}({v}) FROM {table} WHERE {v} IS NOT NULL AND {id} IS NOT NULL "
             f"AND (hashtextextended({{id}}::text, 0) & {HASHED - 1}) < %s ORDER BY {{id}}"
         )
+        return self._unpacked(self._all(query, (int(share * HASHED),))).rows
 
-        def asked() -> list[Any]:
-            with self._reading() as connection:
-                return list(self._run(connection, query, (int(share * HASHED),)).fetchall())
 
-        return self._unpacked(self.retry(asked)).rows
+def conditions_in(where: Any) -> list[list[Any]] | None:
+    """Lists of conditions, of which all of one must hold; None if a filter is something else."""
+    if isinstance(where, str):
+        if not where.lstrip().startswith("["):
+            return None
+        try:
+            where = json.loads(where)
+        except ValueError:
+            return None
+    if not isinstance(where, list) or not where or not all(isinstance(one, (list, tuple)) for one in where):
+        return None
+    nested = [list(one) for one in where] if isinstance(where[0], list) and not _is_condition(where[0]) else [where]
+    return nested if all(every and all(map(_is_condition, every)) for every in nested) else None
+
+
+def _is_condition(told: Any) -> bool:
+    return isinstance(told, (list, tuple)) and len(told) == 3 and all(isinstance(part, str) for part in told[:2])
 
 
 def as_text(query: NDArray[np.float32]) -> str:

@@ -119,6 +119,11 @@ class Source(Patient):
     def known(self, key: str) -> str | None:
         """The key of a row as it is written everywhere here, if there is one that is meant by ``key``."""
 
+    def look_up(self, key: str) -> tuple[str, NDArray[Any] | None] | None:
+        """The key as :meth:`known` has it, and the row's vector if it has one."""
+        found = self.known(key)
+        return None if found is None else (found, self.rows([found]).get(found))
+
     @abstractmethod
     def rows(self, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
         """The vectors of those that are there and have one."""

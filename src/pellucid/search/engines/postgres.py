@@ -12,7 +12,7 @@ from pellucid._core.extras import require
 from pellucid.search._rows import Positions, Singles
 from pellucid.search.engines import EngineError, check_counts, check_kind
 from pellucid.search.engines.database import DatabaseEngine, DatabaseState, LoadedRows, plain_items
-from pellucid.search.engines.postgres_server import PostgresServer
+from pellucid.search.engines.postgres_server import PostgresServer, condition_of
 
 # PostgreSQL cuts longer names, and two of ours might become one
 LONGEST_NAME = 63 - len("_state")
@@ -207,7 +207,7 @@ class PostgresEngine(DatabaseEngine):
         return "item->>%s IS DISTINCT FROM %s", [column, told]
 
     def _nearest(self, queries: Singles, k: int, where: Any, exact: bool) -> list[Positions]:
-        condition, values = (where, []) if where is None or isinstance(where, str) else (where[0], list(where[1]))
+        condition, values = condition_of(where)
         # a condition without values is taken as it stands, percent signs too
         literal = condition if condition is None or values else condition.replace("%", "%%")
         text = self._sql.SQL("SELECT position FROM {table} {where} ORDER BY vector <#> %s LIMIT %s").format(

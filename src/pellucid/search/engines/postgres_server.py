@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import queue
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pellucid._core.extras import require
@@ -44,13 +44,26 @@ class PostgresServer:
     @contextmanager
     def connection(self) -> Iterator[Any]:
         """A connection within a transaction."""
+        with self._held() as connection, connection.transaction():
+            yield connection
+
+    def answers(self, *asked: tuple[Any, Sequence[Any]]) -> list[list[Any]]:
+        """Rows that queries with their values give, in binary form: one transaction, and one round trip for all."""
+        together = self.psycopg.Pipeline.is_supported()
+        with self._held() as connection:
+            with connection.pipeline() if together else nullcontext(), connection.transaction():
+                told = [connection.execute(query, values, binary=True, prepare=False) for query, values in asked]
+            return [cursor.fetchall() for cursor in told]
+
+    @contextmanager
+    def _held(self) -> Iterator[Any]:
+        """An idle connection or a new one; closed if anything goes wrong."""
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
             connection = self.connect()
         try:
-            with connection.transaction():
-                yield connection
+            yield connection
         except BaseException:
             connection.close()
             raise
@@ -84,6 +97,20 @@ class PostgresServer:
             return not any(words in str(error) for words in REFUSED)
         # 08: connection exceptions; 57P: the server shuts down, crashed or starts up
         return bool(code.startswith("08") or code in ("57P01", "57P02", "57P03"))
+
+
+def condition_of(where: Any, more: str = "") -> tuple[str | None, list[Any]]:
+    """A filter in SQL with the values to bind."""
+    if where is None or isinstance(where, str):
+        return where, []
+    if isinstance(where, (list, tuple)) and len(where) == 2:
+        condition, values = where
+        if isinstance(condition, str) and isinstance(values, (list, tuple)):
+            return condition, list(values)
+    raise ValueError(
+        f"PostgreSQL cannot filter by {where!r}: give a condition in SQL, or a pair of one with %s in it and the "
+        f"values{more}."
+    )
 
 
 def _close(idle: queue.LifoQueue[Any]) -> None:
