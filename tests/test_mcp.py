@@ -119,6 +119,19 @@ def test_search_finds_what_a_search_finds(server, search, more):
     assert found[0]["explanation"] is None
 
 
+def test_an_item_without_the_concept_that_is_asked_for_is_noted(server, search):
+    without = next(f"id-{i}" for i in range(COUNT) if search.notes(f"id-{i}", "a"))
+    assert told(server, "search", query=without, concept="a", k=2)["notes"] == search.notes(without, "a")
+    assert told(server, "search", query=without, k=2)["notes"] == []
+
+
+def test_agents_filter_by_conditions_and_not_in_sql(search, monkeypatch):
+    monkeypatch.setattr(search.collection, "engine_name", "postgres", raising=False)
+    for where in ("id IN (SELECT secret FROM other)", {"year": 1}):
+        said = refused(create_server(search), "search", query="id-3", where=where)
+        assert "not taken from agents" in said
+
+
 def test_what_a_query_is_can_be_said(server, search):
     assert (
         told(server, "search", query="id-3", kind="text", k=2)["hits"][0]["id"]

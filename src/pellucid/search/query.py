@@ -143,8 +143,9 @@ class ConceptSearch:
         return self._searched(x, want, own, names, k, diverse, where)
 
     def notes(self, x: Any, concept: Any = None, *, score: str | None = None) -> list[str]:
-        """Say what is to be known of a search before its hits are trusted: that an item it starts from probably lacks a
-        concept which it is searched by. :meth:`search` warns of the same.
+        """Say which items that a search starts from probably lack what they are searched by.
+
+        :meth:`search` warns of the same.
 
         Parameters
         ----------
