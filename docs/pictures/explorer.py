@@ -1,10 +1,12 @@
 """Pictures of the explorer on Scenes: `python docs/pictures/explorer.py` (needs Chromium and the dev extra)."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 import pellucid
 from pellucid import CommonalityClustering, ConceptSubspaces
@@ -13,7 +15,6 @@ from pellucid.search import Collection
 
 HERE = Path(__file__).parent
 VIEWS = {
-    "explorer-item": ("dark", "/item?id=scene-2261&concept=plant"),
     "explorer-map": ("light", "/map?colour=share:animal"),
     "explorer-concepts": ("light", "/concepts"),
     "explorer-structure": ("light", "/structure"),
@@ -21,7 +22,9 @@ VIEWS = {
 }
 
 
-def explorer_pictures(folder: Path) -> None:
+@contextmanager
+def scenes_explored() -> Iterator[tuple[Browser, str]]:
+    """A browser, and the address of an explorer of Scenes that has finished its work."""
     scenes = load_scenes()
     train = scenes.split.train
     X = scenes.vectors
@@ -35,13 +38,18 @@ def explorer_pictures(folder: Path) -> None:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         with pellucid.explore(collection, [model, clusters], open_browser=False, **vocabulary) as server:
             server.app.state.pellucid.background.wait()
-            for name, (theme, path) in VIEWS.items():
-                page = browser.new_page(viewport={"width": 1280, "height": 760}, color_scheme=theme)
-                page.goto(server.address.rstrip("/") + path)
-                page.locator("canvas[data-frames], .cards > li, .graph a").first.wait_for(state="attached")
-                page.wait_for_timeout(3000)
-                page.screenshot(path=folder / f"{name}.png")
+            yield browser, server.address.rstrip("/")
         browser.close()
+
+
+def explorer_pictures(folder: Path) -> None:
+    with scenes_explored() as (browser, address):
+        for name, (theme, path) in VIEWS.items():
+            page = browser.new_page(viewport={"width": 1280, "height": 760}, color_scheme=theme)
+            page.goto(address + path)
+            page.locator("canvas[data-frames], .cards > li, .graph a").first.wait_for(state="attached")
+            page.wait_for_timeout(3000)
+            page.screenshot(path=folder / f"{name}.png")
 
 
 if __name__ == "__main__":

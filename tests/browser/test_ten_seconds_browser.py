@@ -158,3 +158,6 @@ def test_pointing_at_an_item_says_its_parts(open_page):
     page.mouse.move(*row)
     page.locator(".tip .made").wait_for()
     assert re.search(r"\w+\s+\d+ %", page.locator(".tip .made").inner_text())
+    page.mouse.click(*row)
+    page.locator(".panel .part").first.wait_for()
+    assert page.locator(".tip").count() == 0  # it would lie over what moved below it

@@ -16,6 +16,7 @@ export const info = (changed: Partial<Info> = {}): Info => ({
   presence: false,
   n_clusters: null,
   n_binary: null,
+  encoder: null,
   files: {},
   image_shape: null,
   version: "0",

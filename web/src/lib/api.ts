@@ -20,8 +20,10 @@ export type Cluster = Schemas["Cluster"];
 export type MapName = Schemas["MapName"];
 export type Clusters = Schemas["Clusters"];
 export type Analogram = Schemas["AnalogramOut"];
-/** The page always asks for one item, by its id. */
-export type Query = Schemas["SearchRequest"] & { x: string };
+/** What a search starts from: an item, by its id, or a text. */
+export type From = string | { text: string };
+/** The page always asks for one item or one text. */
+export type Query = Schemas["SearchRequest"] & ({ x: string } | { text: string });
 
 export type Layout = NonNullable<NonNullable<Asked<paths["/api/map"]["get"]>>["layout"]>;
 

@@ -204,7 +204,10 @@ export const binaryChart = (title: string, concepts: BinaryConcept[]) =>
 
 export function analogramChart(title: string, graph: Analogram): string {
   const [width, height] = [960, 680];
-  const at = placed(graph, width, height, 190);
+  const said = (items: number[]) =>
+    cut(graph.items ? caption(graph.items[items[0]]) : graph.names[items[0]], 26) +
+    (items.length > 1 ? ` +${items.length - 1}` : "");
+  const at = placed(graph, width, height, 190, said);
   const line = (c: number) => hex(hue(c, graph.concepts.length, false));
   const out = graph.edges.map(
     ([v, u, c]) =>
@@ -222,9 +225,7 @@ export function analogramChart(title: string, graph: Analogram): string {
       `<circle cx="${node.x.toFixed(1)}" cy="${node.y.toFixed(1)}" r="${hidden ? 3 : 6}" fill="${hidden ? "#fff" : "#1b1f27"}" stroke="${hidden ? "#8a93a3" : "#fff"}"/>`,
     );
     if (hidden) continue;
-    const name = graph.items ? caption(graph.items[node.items[0]]) : graph.names[node.items[0]];
-    const said = cut(name, 26) + (node.items.length > 1 ? ` +${node.items.length - 1}` : "");
-    out.push(text(node.x + node.dx, node.y + node.dy, said, `text-anchor="${node.anchor}" ${halo}`));
+    out.push(text(node.x + node.dx, node.y + node.dy, said(node.items), `text-anchor="${node.anchor}" ${halo}`));
   }
   out.push(text(16, 28, cut(title, 80), 'font-weight="600"'));
   return frame(width, height, out);

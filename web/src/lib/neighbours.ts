@@ -1,6 +1,6 @@
 // Which neighbours of an item are asked for: what the address says, in words, and as a query.
 
-import type { Info, Query, Reasons } from "./api";
+import type { From, Info, Query, Reasons } from "./api";
 import type { Values } from "./address";
 import type { Asked } from "./python";
 
@@ -58,17 +58,19 @@ export const askNarrowed = ({ concept, without, k, diverse, projection }: Choice
 /** The item as it is; beside a narrowed list it is there to compare with, and not made diverse. */
 export const askWhole = (choice: Choice): Asked => ({ k: choice.k, diverse: choice.diverse && !isNarrowed(choice) });
 
+const start = (from: From) => (typeof from === "string" ? { x: from } : { text: from.text });
+
 /** No concept at all is said by null. */
-export const queryFor = (x: string, { concept, without, ...rest }: Asked): Query => ({
-  x,
+export const queryFor = (from: From, { concept, without, ...rest }: Asked): Query => ({
+  ...start(from),
   concept: concept?.length ? concept : null,
   without: without?.length ? without : null,
   ...rest,
 });
 
 /** Why items have the scores that a search shows. */
-export const reasonsFor = (x: string, y: string[], { concept, without, score }: Asked): Reasons => ({
-  x,
+export const reasonsFor = (from: From, y: string[], { concept, without, score }: Asked): Reasons => ({
+  ...start(from),
   y,
   concept: concept?.length ? concept : null,
   without: without?.length ? without : null,

@@ -1,15 +1,18 @@
 // Every result as the lines of Python that give it.
 
-import type { Layout, Query } from "./api";
+import type { From, Layout, Query } from "./api";
 import { shared } from "./state.svelte";
 
 const quote = (text: string) => JSON.stringify(text);
 const names = (list: string[]) => (list.length === 1 ? quote(list[0]) : `[${list.map(quote).join(", ")}]`);
 
-function opening(search: boolean, other?: "clusters" | "binary"): string[] {
+/** ``search`` is what the lines search from, if they do. */
+function opening(search: From | null, other?: "clusters" | "binary"): string[] {
   const info = shared.info!;
   const lines = ["import pellucid"];
-  lines.push(`from pellucid.search import Collection${search ? ", ConceptSearch" : ""}`, "");
+  const text = search !== null && typeof search !== "string";
+  const needed = ["Collection", ...(search === null ? [] : ["ConceptSearch"]), ...(text ? ["Text"] : [])];
+  lines.push(`from pellucid.search import ${needed.join(", ")}`, "");
   lines.push(`collection = Collection.open(${quote(info.folder)})`);
   if (info.concepts.length) {
     lines.push(
@@ -18,7 +21,12 @@ function opening(search: boolean, other?: "clusters" | "binary"): string[] {
         : "model = ...  # the model that was given to pellucid.explore",
     );
   }
-  if (search) lines.push(`search = ConceptSearch(collection${info.concepts.length ? ", model" : ""})`);
+  if (text) {
+    const named = info.encoder?.includes(":"); // as a function's own name does not
+    lines.push(`encoder = ${named ? quote(info.encoder!) : "...  # the one that was given to pellucid.explore"}`);
+  }
+  const with_ = [...(info.concepts.length ? ["model"] : []), ...(text ? ["encoder=encoder"] : [])];
+  if (search !== null) lines.push(`search = ConceptSearch(${["collection", ...with_].join(", ")})`);
   if (other) {
     const file = info.files[other];
     lines.push(
@@ -30,6 +38,7 @@ function opening(search: boolean, other?: "clusters" | "binary"): string[] {
   return lines;
 }
 
+const started = (from: From) => (typeof from === "string" ? quote(from) : `Text(${quote(from.text)})`);
 const row = (id: string) => `x = collection.vectors([collection.position(${quote(id)})])`;
 const block = (...lines: string[]) => lines.join("\n") + "\n";
 
@@ -58,11 +67,11 @@ const seenThrough = ({ concept = [], without = [], score }: Partial<Asked>) => [
 ];
 
 export const python = {
-  search(id: string, asked: Asked) {
-    const options = [quote(id), `k=${asked.k}`, ...seenThrough(asked)];
+  search(from: From, asked: Asked) {
+    const options = [started(from), `k=${asked.k}`, ...seenThrough(asked)];
     if (asked.diverse) options.push("diverse=True");
     return block(
-      ...opening(true),
+      ...opening(from),
       `hits = search.search(${options.join(", ")})`,
       "for hit in hits:",
       '    print(hit.rank, f"{hit.score:.3f}", hit.item)',
@@ -70,17 +79,17 @@ export const python = {
   },
   parts: (id: string) =>
     block(
-      ...opening(false),
+      ...opening(null),
       row(id),
       "for name, share in zip(model.concept_names_, model.shares(x)[0]):  # they add up to what is explained",
       '    print(f"{share:6.1%}  {name}")',
     ),
-  explain: (x: string, y: string, asked: Partial<Asked> = {}) =>
-    block(...opening(true), `print(search.explain(${[quote(x), quote(y), ...seenThrough(asked)].join(", ")}))`),
-  item: (id: string) => block(...opening(false), `print(collection.item(collection.position(${quote(id)})))`),
+  explain: (x: From, y: string, asked: Partial<Asked> = {}) =>
+    block(...opening(x), `print(search.explain(${[started(x), quote(y), ...seenThrough(asked)].join(", ")}))`),
+  item: (id: string) => block(...opening(null), `print(collection.item(collection.position(${quote(id)})))`),
   map: (layout: Layout) =>
     block(
-      ...opening(false),
+      ...opening(null),
       "",
       "from pellucid.explorer import places",
       "",
@@ -88,24 +97,24 @@ export const python = {
       "for id, (x, y) in zip(collection.ids, xy):",
       '    print(f"{x:7.3f} {y:7.3f}  {id}")',
     ),
-  shares: (concept: string) => block(...opening(false), ...sharesOf(concept)),
+  shares: (concept: string) => block(...opening(null), ...sharesOf(concept)),
   top: (concept: string, k: number) =>
     block(
-      ...opening(false),
+      ...opening(null),
       ...sharesOf(concept),
       `for row in (-share).argsort()[:${k}]:`,
       '    print(f"{share[row]:6.1%}", collection.ids[row])',
     ),
   concepts: () =>
     block(
-      ...opening(false),
+      ...opening(null),
       "shares = model.shares(collection.vectors())",
       "for name, share in zip(model.concept_names_, shares.mean(axis=0)):",
       '    print(f"{share:6.1%}  {name}")',
     ),
   cooccurrence: () =>
     block(
-      ...opening(false),
+      ...opening(null),
       'used = model.encode(collection.vectors(), method="omp") > 0',
       "on = [used[:, model.groups_ == j].any(axis=1) for j in range(len(model.concept_names_))]",
       "for name, row in zip(model.concept_names_, on):",
@@ -113,14 +122,14 @@ export const python = {
     ),
   predict: () =>
     block(
-      ...opening(false, "clusters"),
+      ...opening(null, "clusters"),
       "labels = clusters.predict(collection.vectors())",
       "for cluster in range(len(clusters.atoms_)):",
       "    print(cluster, (labels == cluster).sum())",
     ),
   clusters: () =>
     block(
-      ...opening(false, "clusters"),
+      ...opening(null, "clusters"),
       "X = collection.vectors()",
       "labels = clusters.predict(X)",
       "mean, own, common = clusters.shares(X).T",
@@ -131,7 +140,7 @@ export const python = {
     ),
   reconstruct: (id: string) =>
     block(
-      ...opening(false, "clusters"),
+      ...opening(null, "clusters"),
       row(id),
       "mean, own, common = (clusters.reconstruct(x, parts=part) for part in ('mean', 'own', 'common'))",
       'for name, part in (("own", mean + own), ("common", common)):',
@@ -140,19 +149,19 @@ export const python = {
     ),
   bits: (concept: number) =>
     block(
-      ...opening(false, "binary"),
+      ...opening(null, "binary"),
       "bits = binary.transform(collection.vectors())",
       `print(bits[:, ${concept}].sum(), "items have it")`,
     ),
   binary: () =>
     block(
-      ...opening(false, "binary"),
+      ...opening(null, "binary"),
       "bits = binary.transform(collection.vectors())",
       "for concept, weight in enumerate(binary.weights_ / binary.weights_.sum()):",
       '    print(f"{concept:3} {weight:6.1%} {bits[:, concept].sum()} items")',
     ),
   analogram(ids: string[] | null, by: string, nodes: number) {
-    const lines = opening(false, by === "model" ? "binary" : undefined);
+    const lines = opening(null, by === "model" ? "binary" : undefined);
     if (ids)
       lines.push(
         `names = ${JSON.stringify(ids)}`,
@@ -176,10 +185,10 @@ export const python = {
       'print(len(view.graph.nodes), "nodes,", len(view.weights), "concepts")',
     );
   },
-  selection: (ids: string[]) => block(...opening(false), ...chosen(ids)),
+  selection: (ids: string[]) => block(...opening(null), ...chosen(ids)),
   selectionParts: (ids: string[]) =>
     block(
-      ...opening(false),
+      ...opening(null),
       ...chosen(ids),
       "for name, share in zip(model.concept_names_, model.shares(X).mean(axis=0)):",
       '    print(f"{share:6.1%}  {name}")',

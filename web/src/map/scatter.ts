@@ -341,9 +341,9 @@ export class Scatter {
           this.path([[cx, cy], at(mark.row)], mark.colour, 1.2);
         }
         context.globalAlpha = 1;
-        for (const mark of around) this.ring(...at(mark.row), radius + 3, mark.colour, 2);
         this.ring(cx, cy, radius + 5, ink, 2.5);
       }
+      for (const mark of around) this.ring(...at(mark.row), radius + 3, mark.colour, 2);
       if (this.hovered >= 0) this.ring(...at(this.hovered), radius + 3, ink, 1.5);
     }
     const outline = this.drawing.length ? this.drawing : this.polygon?.map(([x, y]) => this.camera.screen(x, y));

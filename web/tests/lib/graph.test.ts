@@ -13,8 +13,10 @@ const square: Analogram = {
   concepts: [0, 1].map((c) => ({ share: 0.5, items: [c] })),
 };
 
+const said = (items: number[]) => items.map((i) => square.names[i]).join(" ");
+
 it("places nodes within the frame, keeps room for names and parallel edges parallel", () => {
-  const at = placed(square, 800, 500, 100);
+  const at = placed(square, 800, 500, 100, said);
   for (const { x, y } of at) {
     expect(x).toBeGreaterThanOrEqual(100);
     expect(x).toBeLessThanOrEqual(700);
@@ -25,25 +27,32 @@ it("places nodes within the frame, keeps room for names and parallel edges paral
   expect(at[0].y).toBeGreaterThan(at[2].y); // up is up
 });
 it("writes names outwards", () => {
-  const at = placed(square, 800, 500, 100);
+  const at = placed(square, 800, 500, 100, said);
   expect(at.map((node) => node.anchor)).toEqual(["end", "start", "end", "start"]);
 });
 it("moves names apart that would lie on each other", () => {
   const near: Analogram = { ...square, nodes: [0, 0.001, 0.002].map((y, i) => ({ x: i / 1000, y, items: [i] })) };
   near.nodes.push({ x: 1, y: 1, items: [] }, { x: -1, y: -1, items: [] });
-  const lines = placed(near, 800, 500, 100)
+  const boxes = placed(near, 800, 500, 100, said)
     .filter((node) => node.items.length)
-    .map((node) => node.y + node.dy)
-    .sort((a, b) => a - b);
-  expect(lines[1] - lines[0]).toBeGreaterThanOrEqual(13.9);
-  expect(lines[2] - lines[1]).toBeGreaterThanOrEqual(13.9);
+    .map((node) => [node.x + node.dx - (node.anchor === "end" ? 6.7 : 0), node.y + node.dy]);
+  for (const [i, [x, y]] of boxes.entries())
+    for (const [left, line] of boxes.slice(0, i))
+      expect(Math.abs(x - left) >= 6.7 || Math.abs(y - line) >= 13.9).toBe(true);
+});
+it("writes a name where no edge runs, if there is such a side", () => {
+  // edges to the right and above: the name of the left node goes left or down
+  const at = placed(square, 800, 500, 100, () => "a long name");
+  const [left, , up] = at;
+  expect(left.anchor === "end" || left.dy > 10).toBe(true);
+  expect(up.anchor === "end" || up.dy < 0).toBe(true);
 });
 it("bears a single node", () => {
-  const [only] = placed({ ...square, nodes: [{ x: 3, y: 4, items: [0] }] }, 800, 500, 100);
+  const [only] = placed({ ...square, nodes: [{ x: 3, y: 4, items: [0] }], edges: [] }, 800, 500, 100, said);
   expect([only.x, only.y]).toEqual([400, 250]);
 });
 it("numbers a concept at its outermost edge", () => {
-  const at = placed(square, 800, 500, 100);
+  const at = placed(square, 800, 500, 100, said);
   const [first] = marks(square, at, 800, 500);
   const middles = [[0, 1], [2, 3]].map(([v, u]) => (at[v].y + at[u].y) / 2); // prettier-ignore
   expect(middles).toContain(first.y);

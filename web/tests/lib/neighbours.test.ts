@@ -60,6 +60,8 @@ describe("questions", () => {
   it("say by null that no concept is meant", () => {
     expect(queryFor("a", { concept: [], k: 5 })).toEqual({ x: "a", concept: null, without: null, k: 5 });
     expect(queryFor("a", { without: ["plant"], k: 5 }).without).toEqual(["plant"]);
+    expect(queryFor({ text: "a dog" }, { k: 5 })).toEqual({ text: "a dog", concept: null, without: null, k: 5 });
+    expect(reasonsFor({ text: "a dog" }, ["b"], { k: 5 })).toMatchObject({ text: "a dog", y: ["b"] });
     const asked = { concept: null, without: ["plant"], score: null, words: true };
     expect(reasonsFor("a", ["b"], { concept: [], without: ["plant"], k: 5 })).toEqual({ x: "a", y: ["b"], ...asked });
   });

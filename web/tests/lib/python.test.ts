@@ -33,6 +33,15 @@ describe("a search as Python", () => {
       'print(search.explain("a", "b", concept="animal", without="plant"))',
     );
   });
+  it("starts from a text, with the encoder by its name or in words", () => {
+    shared.info = info({ encoder: "clip:some/model" });
+    const code = python.search({ text: "a dog" }, { k: 3 });
+    expect(code).toContain("import Collection, ConceptSearch, Text\n");
+    expect(code).toContain('encoder = "clip:some/model"\nsearch = ConceptSearch(collection, model, encoder=encoder)');
+    expect(code).toContain('search.search(Text("a dog"), k=3)');
+    shared.info = info({ encoder: "embed" });
+    expect(python.explain({ text: "a dog" }, "b")).toContain("encoder = ...  # the one");
+  });
   it("says where the model is missing if it came without a file", () => {
     shared.info = info({ model: null });
     expect(python.search("a", { k: 1 })).toContain("model = ...  # the model that was given to pellucid.explore");
