@@ -68,10 +68,10 @@ def first_calls(programs: Path) -> tuple[list[str], dict[str, list[float]]]:
     lines += [f"| {name} | {a:.1f} | {b:.1f} | {allowed_all[name]} |" for name, (a, b) in runs.items()]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([ours, "demo", "--no-serve", "--output", f"{folder}/demo"], check=True, capture_output=True)
-        asked = ["--item", "0", "--model", f"{folder}/demo/model.safetensors", "--concept", "animal"]
+        asked = ["--item", "scene-0", "--model", f"{folder}/demo/model.safetensors", "--concept", "animal"]
         costs = {
             "by concept": processor_seconds([ours, "search", f"{folder}/demo/collection", *asked], plain),
-            "as a whole": processor_seconds([ours, "search", f"{folder}/demo/collection", "--item", "0"], plain),
+            "as a whole": processor_seconds([ours, "search", f"{folder}/demo/collection", "--item", "scene-0"], plain),
             "`import sklearn.base`": processor_seconds([python, "-c", "import sklearn.base"], plain),
         }
     lines += ["", "## One search from the command line", "", "Seconds of processor time, 3 000 rows of 384.", ""]
