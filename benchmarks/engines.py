@@ -81,7 +81,8 @@ def problems() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 @contextmanager
 def server() -> Iterator[str]:
-    from support.servers import Postgres  # of the tests
+    sys.path.append(str(Path(__file__).parent.parent / "tests"))
+    from support.servers import Postgres
 
     postgres = Postgres()
     try:

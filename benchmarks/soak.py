@@ -133,7 +133,7 @@ def served(name: str, folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
     from support import servers
 
-    server: Any = {"postgres": servers.Postgres, "milvus": servers.Milvus}[name](folder / "server")
+    server: Any = servers.Postgres() if name == "postgres" else servers.Milvus(folder / "server")
     main = psutil.Process(server.pid)
     try:
         yield {"dsn": server.dsn}, lambda: [main, *main.children(recursive=True)]
