@@ -273,6 +273,9 @@ def test_an_item_that_lacks_the_concept_it_is_searched_by_is_said(parts, searchi
         searching.search(*silent, k=2)
     searching.search(str(lacking), k=2, without="b")
     searching.trace(str(lacking), ["5"], "b")
+    kept = []
+    searching.search(str(lacking), "b", k=2, notes=kept)
+    assert kept == searching.notes(str(lacking), "b") != []
     assert not recwarn.list
     said = f"The item '{lacking}' probably has no b: the model gives it {likely[lacking, 1]:.0%}"
     for asked in ((str(lacking), "b"), (str(lacking), ["a", "b"]), ([(str(lacking), "b", 1), ("0", None, 1)],)):

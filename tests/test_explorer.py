@@ -136,7 +136,7 @@ def test_search_answers_as_python_does(client, demo, asked):
     assert all(len(hit["shares"]) == 3 for hit in hits)
 
 
-def test_an_item_without_the_concept_that_is_asked_for_is_noted(client, demo):
+def test_an_item_without_the_concept_that_is_asked_for_is_noted(client, demo, recwarn):
     _, collection, model = demo
     search, noted = ConceptSearch(collection, model), set()
     for item in collection.ids[:12]:
@@ -144,6 +144,7 @@ def test_an_item_without_the_concept_that_is_asked_for_is_noted(client, demo):
         assert reply["notes"] == search.notes(item, "animal")
         noted.add(len(reply["notes"]))
     assert noted == {0, 1}
+    assert not [one for one in recwarn.list if "probably has no" in str(one.message)]
 
 
 def test_search_by_vector_and_by_batch(client, demo):

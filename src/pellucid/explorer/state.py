@@ -151,7 +151,8 @@ class State:
         if concept is not None or without is not None or score is not None:
             self._need_model()
         with (self._dear if batch or diverse or k > FEW else self._turns).one():
-            found: Any = self.searcher.search(x, concept, k, diverse, without=without, score=score)
+            noted: list[str] = []  # which `notes` tells who asked, not the log
+            found: Any = self.searcher.search(x, concept, k, diverse, without=without, score=score, notes=noted)
             shown = [self._hits([(hit.position, hit.score) for hit in hits]) for hits in (found if batch else [found])]
         return shown if batch else shown[0]
 

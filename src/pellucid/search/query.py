@@ -101,6 +101,7 @@ class ConceptSearch:
         without: Any = None,
         score: str | None = None,
         where: Any = None,
+        notes: list[str] | None = None,
     ) -> list[Hit] | list[list[Hit]]:
         """Find the items nearest to x as seen through a concept, or several together.
 
@@ -126,6 +127,8 @@ class ConceptSearch:
         where : object, default=None
             A filter on the columns of the items, in the language of the collection's engine; see
             :meth:`Collection.search`.
+        notes : list of str or None, default=None
+            Where to put what has to be known of the hits (see :meth:`notes`); None warns of it.
 
         Returns
         -------
@@ -137,9 +140,12 @@ class ConceptSearch:
         ValueError
             If a concept or an item is not known, or there is no model that knows concepts.
         """
-        want, own, names, notes = self._looked_for(x, concept, without, score)
-        for note in notes:
-            warnings.warn(note, stacklevel=2)
+        want, own, names, told = self._looked_for(x, concept, without, score)
+        for note in told:
+            if notes is None:
+                warnings.warn(note, stacklevel=2)
+            else:
+                notes.append(note)
         return self._searched(x, want, own, names, k, diverse, where)
 
     def notes(self, x: Any, concept: Any = None, *, score: str | None = None) -> list[str]:
