@@ -116,7 +116,7 @@ def main() -> None:
                 print(lines[-1], flush=True)
     about = circumstances()
     where = f"Commit {about['commit']}, {about['date']}, {about['cores']} cores, Python {about['python']}."
-    text = f"{ROWS:,} items of {rows.shape[1]} numbers, {CLIENTS} clients at once. {where}"
+    text = f"# The explorer under load\n\n{ROWS:,} items of {rows.shape[1]} numbers, {CLIENTS} clients at once. {where}"
     (RESULTS / "explorer_load.md").write_text("\n".join([text, "", *lines, ""]), encoding="utf-8")
 
 
